@@ -139,6 +139,13 @@ def nats(
     return (0.0 - surprisal_bits) * NATS_PER_BIT
 
 
+def json_number(value: float) -> float | str | None:
+    """Return a number as JSON; NaN becomes null and infinities text, as JSON has neither."""
+    if math.isnan(value):
+        return None
+    return value if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+
+
 def perplexity_of(nats_per_event: float) -> float:
     """Convert a mean negative log-likelihood (nats) to perplexity; infinite if it overflows."""
     return math.exp(nats_per_event) if nats_per_event < _LARGEST_EXPONENT else math.inf

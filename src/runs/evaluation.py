@@ -13,7 +13,7 @@ from gardenpath.data.sentence import Scorer
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.report.content import Curve
 from gardenpath.eval.search.settings import search_in_words
-from gardenpath.eval.suites.effects import positions_that_matter
+from gardenpath.eval.suites.effects import critical_positions
 from gardenpath.eval.suites.library import load_suite_file, load_suites
 from gardenpath.eval.suites.outcomes import MIN_ITEMS, TieRule, Ties, tie_rule
 from gardenpath.eval.suites.pairs import PairSource
@@ -285,7 +285,7 @@ def _spread(
     """Let several processes, if asked for, score the sentences of all runs into the store."""
     from gardenpath.runs.processes import ScoringJob, spread_jobs
 
-    parsed, matters = _parsed(suites, parsed_items), positions_that_matter(suites)
+    parsed, matters = _parsed(suites, parsed_items), critical_positions(suites)
     runs = [model for model in models if isinstance(model, Run)]
     jobs = [
         ScoringJob(run, sentences_in(suites, run.language), parsed=parsed, matters=matters)
@@ -300,7 +300,7 @@ def _measured(
     parsed_items: int,
     skipped: list[RunStatus],
 ) -> list[Measured]:
-    parsed, matters = _parsed(suites, parsed_items), positions_that_matter(suites)
+    parsed, matters = _parsed(suites, parsed_items), critical_positions(suites)
 
     def measured(run: Run) -> Measured:
         sentences = sentences_in(suites, run.language)
@@ -342,7 +342,7 @@ def _with_opening(tables: SuiteTables, suites: Sequence[Suite], runs: Sequence[R
         for suite in suites
         if suite.name == first.suite
     ]
-    matters, parses = positions_that_matter(suites), dict(tables.parses)
+    matters, parses = critical_positions(suites), dict(tables.parses)
     for run in runs:
         sentences = sentences_in(alone, run.language)
         if run.is_syntactic and sentences:

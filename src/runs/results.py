@@ -15,7 +15,7 @@ import pandas as pd
 
 from gardenpath.data.readers.base import ResultForm
 from gardenpath.eval.published.importing import ImportedRun
-from gardenpath.eval.suites.benchmarks import dump_predictions, pair_predictions, paired_conditions
+from gardenpath.eval.suites.benchmarks import dump_predictions, paired_conditions
 from gardenpath.eval.suites.outcomes import (
     EXACT_TIES,
     MIN_ITEMS,
@@ -356,7 +356,7 @@ def write_result_forms(results: Results, folder: Path) -> None:
                 (imported.suite, imported.rows) for imported in scored if imported.name.run == run
             ]
             path = folder / "babylm" / names.of(run) / "predictions.json"
-            write_text(path, dump_predictions(pair_predictions(own)))
+            write_text(path, dump_predictions(own))
 
 
 def _regions(imported: ImportedRun) -> Sequence[tuple[tuple[float, ...], ...]]:

@@ -24,7 +24,7 @@ from gardenpath.data.words.vocabulary import END
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.display import EXACT
 from gardenpath.eval.search.replicates import not_converged, tolerance_note
-from gardenpath.eval.suites.effects import positions_that_matter
+from gardenpath.eval.suites.effects import critical_positions
 from gardenpath.eval.suites.regions import word_errors
 from gardenpath.eval.suites.suite import Suite
 from gardenpath.eval.suites.summary import RunName
@@ -88,7 +88,7 @@ class Measured:
         """Say for how many words that matter the standard error is above the tolerance."""
         if self.tolerance is None:
             return []
-        matters = positions_that_matter(suite for suite in suites if self.fits(suite.language))
+        matters = critical_positions(suite for suite in suites if self.fits(suite.language))
         above = [self._count_above(words, places) for words, places in matters.items()]
         of = f"{sum(map(len, matters.values()))} words that matter"
         note = tolerance_note(self.name.run, above, of, self.tolerance)

@@ -19,7 +19,6 @@ from gardenpath.eval.suites.library import (
     described_suite,
     export,
     load_suites,
-    suite_entries,
     suite_names,
     suite_table,
 )
@@ -228,14 +227,13 @@ def _asked_suites(settings: EvaluateSettings, task: SuitesTask) -> list[Suite]:
 
 def _show(suites: Sequence[Suite], task: SuitesTask, *, every: bool) -> None:
     """Print a line per class or, of suites that were asked for, per suite; one suite in full."""
-    entries = suite_entries(suites)
-    if task.show is not None and len(entries) == 1:
-        for line in described_suite(entries[0]):
+    if task.show is not None and len(suites) == 1:
+        for line in described_suite(suites[0]):
             say(line)
     elif every or task.examples:
-        console.print(suite_table(entries, examples=task.examples))
+        console.print(suite_table(suites, examples=task.examples))
     else:
-        console.print(class_table(entries))
+        console.print(class_table(suites))
 
 
 # ----------------------------------------------------------------------------

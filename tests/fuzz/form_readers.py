@@ -18,7 +18,6 @@ from gardenpath.data.readers.base import SurprisalForm
 from gardenpath.eval.published.files import PairingRules, SurprisalSet
 from gardenpath.eval.published.forms import form_of, may_have_form, read_file
 from gardenpath.eval.published.tables import import_tables
-from gardenpath.eval.suites.benchmarks import dump_predictions, read_predictions
 from gardenpath.eval.suites.syntaxgym import dump_results, word_regions
 from gardenpath.eval.suites.yaml_suites import load_compact
 from tests.eval.published import form_samples
@@ -36,7 +35,6 @@ _SCORES: form_samples.Scores = {
     ("The", "cat", "sleeps"): [-2.0, -9.0, -4.0],
     ("The", "cat", "sleep"): [-2.0, -9.0, -6.5],
 }
-_PREDICTIONS = '{"mine": {"predictions": [{"id": "mine_0", "pred": "The cat sleeps."}]}}'
 
 
 def _import(content: bytes) -> None:
@@ -74,12 +72,6 @@ def _word_table(content: bytes) -> None:
     assert repr(read_word_table(again)) == repr(table)
 
 
-def _predictions(content: bytes) -> None:
-    predictions = read_predictions(on_disk(content, "predictions.json"))
-    again = on_disk(dump_predictions(predictions).encode("utf-8", "surrogatepass"), "again.json")
-    assert read_predictions(again) == predictions
-
-
 def _seed_table() -> bytes:
     path = scratch() / "seed.jsonl"
     sentences = {words: (*values, float("-inf")) for words, values in _SCORES.items()}
@@ -115,5 +107,4 @@ FORM_READERS = (
     Reader("form_openai", (_OPENAI,), _read("openai")),
     Reader("form_syntaxgym", (_seed_results(),), _read("syntaxgym")),
     Reader("word_table", (_seed_table(),), _word_table),
-    Reader("babylm_predictions", (_PREDICTIONS.encode(),), _predictions),
 )

@@ -16,7 +16,9 @@ from gardenpath.eval.suites.benchmarks import load_blimp, load_climp
 from gardenpath.eval.suites.formula import Formula
 from gardenpath.eval.suites.generated import Catalogue
 from gardenpath.eval.suites.lint import check, checklist
+from gardenpath.eval.suites.outcomes import outcome
 from gardenpath.eval.suites.pairs import PairSource, load_pair_suites
+from gardenpath.eval.suites.regions import quantity
 from gardenpath.eval.suites.suite import Suite, chance_level
 from gardenpath.eval.suites.syntaxgym import dump_syntaxgym, load_syntaxgym, load_syntaxgym_csv
 from gardenpath.eval.suites.tables import load_table_suite
@@ -192,9 +194,9 @@ def _formula(content: bytes) -> None:
     level = chance_level(formula)
     assert level is None or 0.0 <= level <= 1.0
     if formula.is_claim:
-        formula.holds(lambda _region, _condition: 1.0)
+        outcome(formula, lambda _region, _condition: 1.0)
     else:
-        assert not math.isnan(formula.value(lambda _region, _condition: 1.0))
+        assert not math.isnan(quantity(formula.quantity, lambda _region, _condition: 1.0))
 
 
 def _zip_seed() -> bytes:

@@ -16,18 +16,14 @@ from gardenpath.eval.perplexity import PerplexityRow
 from gardenpath.eval.published.files import PairingRules, SurprisalSet
 from gardenpath.eval.published.tables import import_tables
 from gardenpath.eval.report import page as report_module
-from gardenpath.eval.suites.benchmarks import (
-    Pair,
-    pair_suite,
-    prediction_accuracies,
-    read_predictions,
-)
+from gardenpath.eval.suites.benchmarks import Pair, pair_suite
 from gardenpath.eval.suites.outcomes import USUAL_TIES
 from gardenpath.eval.suites.suite import SuiteError
 from gardenpath.runs.evaluation import evaluate, score
 from gardenpath.runs.results import Results, check_result_forms, how_made
 from gardenpath.store.manifest import read_results_manifest
 from gardenpath.store.tables import EFFECTS, ITEMS, SUMMARY, SURPRISALS, read_table
+from tests.eval.suites.pair_samples import prediction_accuracies
 from tests.eval.suites.samples import cats_suite
 from tests.runs.own_suite import Uniform, agreement
 
@@ -59,9 +55,7 @@ def test_every_run_has_its_files(tmp_path: Path) -> None:
     ]
     path = folder / "babylm" / "a_b" / "predictions.json"
     accuracy = results.items.groupby("run")["outcome"].mean()
-    assert prediction_accuracies(read_predictions(path), [PAIRS], path) == {
-        "pairs": accuracy["a/b"]
-    }
+    assert prediction_accuracies(path, [PAIRS]) == {"pairs": accuracy["a/b"]}
     content = json.loads((folder / "syntaxgym" / "a_b.2" / "pairs.json").read_text("utf-8"))
     first = content["items"][0]["conditions"][0]["regions"][0]["metric_value"]
     values = _surprisals(2.0)["The", "cats", "sleep", "."]

@@ -21,7 +21,7 @@ from gardenpath.data.arrays import Floats
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.display import EXACT
 from gardenpath.eval.search.replicates import pooled, standard_error, t_quantile
-from gardenpath.eval.suites.effects import positions_that_matter
+from gardenpath.eval.suites.effects import critical_positions
 from gardenpath.eval.suites.formula import Formula
 from gardenpath.eval.suites.library import load_suites
 from gardenpath.eval.suites.outcomes import EXACT_TIES
@@ -373,17 +373,17 @@ def _regions() -> Suite:
 
 
 def test_words_of_predictions_and_critical_regions_matter() -> None:
-    (first, *_), found = agreement().sentences, positions_that_matter([_regions()])
+    (first, *_), found = agreement().sentences, critical_positions([_regions()])
     assert first == ("the", "boys", "were", "happy", ".")
     assert set(found.values()) == {frozenset({2, 3, 4})} and set(found) == set(
         agreement().sentences
     )
     # The whole sentence, without its end.
-    assert positions_that_matter([agreement()])[first] == frozenset(range(5))
+    assert critical_positions([agreement()])[first] == frozenset(range(5))
     # Conditions that no prediction names have their critical region only.
     one_sided = Prediction("p", Formula.parse("(verb;%match%) > 2"))
     suite = replace(_regions(), predictions=(one_sided,))
-    positions = positions_that_matter([suite])
+    positions = critical_positions([suite])
     for item in suite.items:
         match, mismatch = (positions[variant.words] for variant in item.variants)
         assert (match, mismatch) == (frozenset({2, 3, 4}), frozenset({4}))
@@ -392,13 +392,13 @@ def test_words_of_predictions_and_critical_regions_matter() -> None:
 def test_sentences_of_several_suites_have_the_words_of_all() -> None:
     early = Prediction("p", Formula.parse("(subject;%match%) > (subject;%mismatch%)"))
     other = replace(agreement(), predictions=(early,), name="other")
-    for sentence, places in positions_that_matter([_regions(), other]).items():
+    for sentence, places in critical_positions([_regions(), other]).items():
         assert places == frozenset(range(len(sentence)))
 
 
 def test_words_of_effects_matter() -> None:
     (suite,) = load_suites(["filler_gap/embwhq"])
-    found = positions_that_matter([suite])
+    found = critical_positions([suite])
     object_, tail = suite.region_index("object"), suite.region_index("tail")
     for item in suite.items[:3]:
         for variant in item.variants:

@@ -76,7 +76,7 @@ def test_several_sentences_and_quotation_marks(folder: Path, tmp_path: Path) -> 
         ("sentense.txt", r"sentense\.txt: no such file"),
         ("my data/stimuli.csv", "no such file"),
         ("stimuli/first", "no such file"),
-        ("fell", "a single word is not taken as a sentence"),
+        ("fell", "a single word is not accepted as a sentence"),
     ],
 )
 def test_misspelt_files_are_not_sentences(

@@ -136,7 +136,7 @@ def test_a_sheet_with_effects_alone(tmp_path: Path) -> None:
         (["effects:", "  e: (b;%x%) > (b;%y%)"], "is a comparison.*write a difference"),
         (["predictions:", "  p: (b;%x%) - (b;%y%)"], "compares nothing.*write a comparison"),
         (["effects:", "  e: (c;%x%)"], "region 'c' is unknown"),
-        (["version: 2"], "says nothing to test.*add predictions"),
+        (["version: 2"], "has no predictions or effects.*add predictions"),
         (["sheet: Two", "effects: {e: (b;%x%)}"], "has no sheet 'Two'.*its sheets: Sheet"),
         (["effects: {e: (b;%x%)}", "factors: {x: {f: a}}"], "condition y has none"),
     ],

@@ -1,4 +1,7 @@
-"""Minimal pairs, one good and one bad sentence, as suites that compare whole sentences.
+"""Files of minimal pairs as suites: BLiMP's JSON Lines, CLiMP's CSV; BabyLM's predictions.
+
+A pair is one good and one bad sentence, and its suite compares whole sentences. The library and the
+published sets (``pairs``) read files here, and results are written for BabyLM; nothing is scored.
 
 English sentences are tokenised as in treebanks: they are split at spaces, and punctuation and
 clitics are separated. ``She doesn't like Bill's dog.`` has the words ``She does n't like Bill 's
@@ -24,15 +27,14 @@ from gardenpath.data.words.segmenting import Segmenter, english_words, has_han, 
 from gardenpath.errors import InputError
 from gardenpath.eval.suites.formula import WHOLE_SENTENCE, Formula, Term
 from gardenpath.eval.suites.nodes import csv_rows, separator_of
-from gardenpath.eval.suites.regions import exact_mean, exact_sum
+from gardenpath.eval.suites.regions import exact_sum
 from gardenpath.eval.suites.suite import Item, Prediction, Suite, SuiteError, Variant, split_words
 from gardenpath.safe_text import MalformedTextError, parse_json
 from gardenpath.settings.schema import nearest
 from gardenpath.store.files import read_text
 
 GOOD, BAD = "good", "bad"
-REGION = "sentence"
-PREDICTION = Prediction("good_preferred", Formula.parse(f"(*;%{BAD}%) > (*;%{GOOD}%)"))
+_REGION = "sentence"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,13 @@ def pair_suite(
     return Suite(
         name=name,
         language=chosen,
-        regions=(REGION,),
+        regions=(_REGION,),
         conditions=(GOOD, BAD),
-        predictions=(PREDICTION,),
+        predictions=(Prediction("good_preferred", Formula.parse(f"(*;%{BAD}%) > (*;%{GOOD}%)")),),
         items=items,
         kind=kind,
         spaced=not is_chinese,
-        critical=(REGION,),
+        critical=(_REGION,),
     )
 
 
@@ -107,15 +109,12 @@ def has_blanks(pairs: Sequence[Pair], path: str | Path) -> bool:
 
 
 # ----------------------------------------------------------------------------
-# Minimal pairs in JSON Lines, as in BLiMP and its successors.
+# JSON Lines, as in BLiMP and its successors.
 #
 # Every line has the keys ``sentence_good`` and ``sentence_bad``. The paradigm is ``UID`` in BLiMP
 # and ZhoBLiMP and ``paradigm`` (or ``Paradigm``) in SLING; the class of phenomenon is
 # ``linguistics_term`` in BLiMP and ``phenomenon`` (or ``Phenomenon``) in the others.
 
-
-_GOOD_FIELDS = ("sentence_good", "good_sentence")
-_BAD_FIELDS = ("sentence_bad", "bad_sentence")
 _LABELS = {
     "paradigm": ("UID", "paradigm", "Paradigm"),
     "phenomenon": ("linguistics_term", "phenomenon", "Phenomenon"),
@@ -123,7 +122,7 @@ _LABELS = {
 }
 
 
-def load_blimp(path: str | Path, *, name: str = "", language: str | None = None) -> Suite:
+def load_blimp(path: str | Path) -> Suite:
     """Read a file of pairs; a suite with a single paradigm is named after it, else after the file.
 
     Paradigm, phenomenon and field become labels of the items, so results can be grouped by them.
@@ -131,9 +130,9 @@ def load_blimp(path: str | Path, *, name: str = "", language: str | None = None)
     pairs = blimp_pairs(read_text(path), path)
     paradigms = {pair.labels.get("paradigm", "") for pair in pairs}
     phenomena = {pair.labels.get("phenomenon", "") for pair in pairs}
-    called = name or (paradigms.pop() if len(paradigms) == 1 else "") or Path(path).stem
+    name = (paradigms.pop() if len(paradigms) == 1 else "") or Path(path).stem
     kind = phenomena.pop() if len(phenomena) == 1 else ""
-    return pair_suite(pairs, path=path, name=called, language=language, kind=kind)
+    return pair_suite(pairs, path=path, name=name, kind=kind)
 
 
 def blimp_pairs(text: str, path: str | Path) -> list[Pair]:
@@ -149,10 +148,8 @@ def _blimp_pair(line: str, number: int, path: str | Path) -> Pair:
         raise InputError(error.problem, path=path, line=number) from error
     if not isinstance(entry, dict):
         raise InputError("every line must be a JSON object", path=path, line=number)
-    good, bad = (
-        _sentence(entry, _GOOD_FIELDS, number, path),
-        _sentence(entry, _BAD_FIELDS, number, path),
-    )
+    good = _sentence(entry, ("sentence_good", "good_sentence"), number, path)
+    bad = _sentence(entry, ("sentence_bad", "bad_sentence"), number, path)
     labels = {
         label: " ".join(str(entry[key]).split())
         for label, spellings in _LABELS.items()
@@ -172,7 +169,7 @@ def _sentence(
 
 
 # ----------------------------------------------------------------------------
-# Minimal pairs in CSV files: one row per sentence and two rows per pair, or one row per pair.
+# CSV files: one row per sentence and two rows per pair, or one row per pair.
 #
 # In CLiMP, the columns are phenomenon, paradigm, sentence and label (1 for good), but one of the
 # files has no header and a different order. The sentence is therefore the column of that name,
@@ -181,9 +178,7 @@ def _sentence(
 # have the columns ``sentence_good`` and ``sentence_bad``. Separators may be commas, semicolons or
 # tabs.
 
-
 _NAMES = ("phenomenon", "paradigm")
-_GOOD_SENTENCE, _BAD_SENTENCE = "sentence_good", "sentence_bad"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,13 +188,12 @@ class _Columns:
     names: Mapping[str, int]
 
 
-def load_climp(path: str | Path, *, name: str = "") -> Suite:
-    """Read a file of pairs; the suite is named after the file unless ``name`` is given."""
+def load_climp(path: str | Path) -> Suite:
+    """Read a file of pairs; the suite is named after the file."""
     pairs = climp_pairs(read_text(path), path)
     phenomena = {pair.labels.get("phenomenon", "") for pair in pairs}
     kind = phenomena.pop() if len(phenomena) == 1 else ""
-    called = name or Path(path).stem
-    return pair_suite(pairs, path=path, name=called, kind=kind)
+    return pair_suite(pairs, path=path, name=Path(path).stem, kind=kind)
 
 
 def climp_pairs(text: str, path: str | Path) -> list[Pair]:
@@ -219,28 +213,40 @@ def climp_pairs(text: str, path: str | Path) -> list[Pair]:
 def _pairs(
     rows: Sequence[tuple[int, list[str]]], header: Sequence[str], path: str | Path
 ) -> list[Pair]:
-    if {_GOOD_SENTENCE, _BAD_SENTENCE} <= set(header):
-        good, bad = header.index(_GOOD_SENTENCE), header.index(_BAD_SENTENCE)
-        labels = {name: header.index(name) for name in _NAMES if name in header}
+    if {"sentence_good", "sentence_bad"} <= set(header):
+        good_place, bad_place = header.index("sentence_good"), header.index("sentence_bad")
+        places = {name: header.index(name) for name in _NAMES if name in header}
         return [
-            Pair(row[good], row[bad], line, {name: row[n].strip() for name, n in labels.items()})
+            Pair(
+                row[good_place],
+                row[bad_place],
+                line,
+                {name: row[n].strip() for name, n in places.items()},
+            )
             for line, row in rows
         ]
     columns = _columns([row for _, row in rows], header, path)
     if len(rows) % 2:
         raise InputError("the last sentence has no partner", path=path, line=rows[-1][0])
-    return [
-        _climp_pair(first, second, columns, path)
-        for first, second in zip(rows[::2], rows[1::2], strict=True)
-    ]
+    pairs = []
+    for (line, good), (_, bad) in zip(rows[::2], rows[1::2], strict=True):
+        if columns.label is not None:
+            signs = good[columns.label].strip(), bad[columns.label].strip()
+            if signs == ("0", "1"):
+                good, bad = bad, good
+            elif signs != ("1", "0"):
+                problem = f"a pair needs one good and one bad sentence, not two labelled {signs[0]}"
+                raise InputError(problem, path=path, line=line)
+        labels = {name: good[place].strip() for name, place in columns.names.items()}
+        pairs.append(Pair(good[columns.sentence], bad[columns.sentence], line, labels))
+    return pairs
 
 
 def _rows(content: str, path: str | Path) -> list[tuple[int, list[str]]]:
     text = content.removeprefix("\N{BYTE ORDER MARK}")
     separator = separator_of(text.partition("\n")[0])
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    found = csv_rows(reader, path)
-    rows = [(line, row) for line, row in found if any(cell.strip() for cell in row)]
+    rows = [(line, row) for line, row in csv_rows(reader, path) if any(map(str.strip, row))]
     if not rows:
         raise InputError("is empty", path=path)
     widest = max(len(row) for _, row in rows)
@@ -262,7 +268,7 @@ def _columns(rows: Sequence[Sequence[str]], header: Sequence[str], path: str | P
             path=path,
             line=1,
             remedy="pairs have the columns sentence and label (1, 0), "
-            f"or {_GOOD_SENTENCE} and {_BAD_SENTENCE}; "
+            "or sentence_good and sentence_bad; "
             "tables of items need a YAML file (docs/suites.md)",
         )
     labels = [place for place in places if {row[place].strip() for row in rows} == {"0", "1"}]
@@ -279,176 +285,54 @@ def _columns(rows: Sequence[Sequence[str]], header: Sequence[str], path: str | P
     )
 
 
-def _climp_pair(
-    first: tuple[int, list[str]],
-    second: tuple[int, list[str]],
-    columns: _Columns,
-    path: str | Path,
-) -> Pair:
-    (line, good), (_, bad) = first, second
-    if columns.label is not None:
-        found = good[columns.label].strip(), bad[columns.label].strip()
-        if found == ("0", "1"):
-            good, bad = bad, good
-        elif found != ("1", "0"):
-            problem = f"a pair needs one good and one bad sentence, not two labelled {found[0]}"
-            raise InputError(problem, path=path, line=line)
-    labels = {name: good[place].strip() for name, place in columns.names.items()}
-    return Pair(good[columns.sentence], bad[columns.sentence], line, labels)
-
-
 # ----------------------------------------------------------------------------
-# Predictions in the form of the evaluation pipeline of BabyLM.
-#
-# ``{UID: {"predictions": [{"id": "UID_0", "pred": "the preferred sentence"}, …]}}``: the sentence
-# of each pair with the larger probability, as its file writes it. The pipeline prefers the first,
-# good sentence of a pair if both are equally probable.
-
-
-# The label of the items of published pairs that the pipeline calls UID.
-_UID = "paradigm"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairPrediction:
-    """The preferred sentence of a pair."""
-
-    id: str
-    pred: str
-
-
-# The predictions of every paradigm, in the order of its pairs.
-Predictions = Mapping[str, Sequence[PairPrediction]]
+# Predictions in the form of BabyLM's evaluation pipeline, ``{UID: {"predictions": [{"id": "UID_0",
+# "pred": "the preferred sentence"}, …]}}``, where the UID is the paradigm of a pair.
 
 
 def paired_conditions(suite: Suite) -> tuple[str, str]:
     """Return the good and the bad condition of a suite of minimal pairs."""
-    found = _compared(suite)
-    is_paired = found is not None and all(
-        len(item.of_condition(name)) == 1 for item in suite.items for name in found
+    formulas = [prediction.formula for prediction in suite.predictions]
+    comparisons = [each for formula in formulas for each in formula.comparisons]
+    sides = [side for each in comparisons for side in (each.left, each.right)]
+    terms = [side for side in sides if isinstance(side, Term)]
+    conditions = [term.condition for term in terms]
+    is_paired = (
+        len(formulas) == len(comparisons) == 1
+        and len(set(conditions)) == 2
+        and comparisons[0].operator != "="
+        and (len(suite.regions) == 1 or all(term.region == WHOLE_SENTENCE for term in terms))
+        and all(len(item.of_condition(name)) == 1 for item in suite.items for name in conditions)
     )
-    if found is None or not is_paired or suite.metric != "sum" or suite.normalised:
+    if not is_paired or suite.metric != "sum" or suite.normalised:
         raise SuiteError(
             f"{suite.name}: BabyLM's predictions are for minimal pairs, of which the probabilities "
             "of whole sentences are compared; leave babylm out of task.also, or choose such suites"
         )
-    return found
+    good, bad = conditions if comparisons[0].operator == "<" else conditions[::-1]
+    return good, bad
 
 
-def _compared(suite: Suite) -> tuple[str, str] | None:
-    comparisons = [one for each in suite.predictions for one in each.formula.comparisons]
-    if len(suite.predictions) != 1 or len(comparisons) != 1:
-        return None
-    (one,) = comparisons
-    left, right = one.left, one.right
-    if not (isinstance(left, Term) and isinstance(right, Term)) or one.operator == "=":
-        return None
-    is_whole = all(
-        term.region == WHOLE_SENTENCE or len(suite.regions) == 1 for term in (left, right)
-    )
-    if not is_whole or left.condition == right.condition:
-        return None
-    good, bad = (left, right) if one.operator == "<" else (right, left)
-    return good.condition, bad.condition
+def dump_predictions(scored: Iterable[tuple[Suite, Sequence[Sequence[float]]]]) -> str:
+    """Return the preferred sentences of suites, each with the surprisals of its variants (bits).
 
-
-def pair_predictions(scored: Iterable[tuple[Suite, Sequence[Sequence[float]]]]) -> Predictions:
-    """Return the preferred sentences of suites, each with the surprisals of its variants (bits)."""
-    found: dict[str, list[PairPrediction]] = {}
+    Like the pipeline, it prefers the good sentence of two that are equally probable.
+    """
+    content: dict[str, dict[str, list[dict[str, str]]]] = {}
     for suite, rows in scored:
         good, bad = paired_conditions(suite)
         remaining = iter(rows)
         for item in suite.items:
-            totals = {one.condition: exact_sum(next(remaining)) for one in item.variants}
+            totals = {each.condition: exact_sum(next(remaining)) for each in item.variants}
             if math.isnan(totals[good]) or math.isnan(totals[bad]):
                 raise SuiteError(
                     f"{suite.name}, item {item.number}: a word has no surprisal, so neither "
                     "sentence is preferred; leave babylm out of task.also"
                 )
-            chosen = bad if totals[bad] < totals[good] else good
-            uid = item.labels.get(_UID, suite.name)
-            own = found.setdefault(uid, [])
-            own.append(
-                PairPrediction(
-                    id=f"{uid}_{len(own)}", pred=written_sentence(suite, _of(item, chosen))
-                )
-            )
-    return found
-
-
-def _of(item: Item, condition: str) -> Variant:
-    return item.of_condition(condition)[0]
-
-
-def written_sentence(suite: Suite, variant: Variant) -> str:
-    """Return a sentence as its file writes it, else its words."""
-    return variant.written or suite.text(variant)
-
-
-def dump_predictions(predictions: Predictions) -> str:
-    """Return predictions as JSON."""
-    content = {
-        uid: {"predictions": [{"id": one.id, "pred": one.pred} for one in group]}
-        for uid, group in predictions.items()
-    }
+            preferred = item.of_condition(bad if totals[bad] < totals[good] else good)[0]
+            uid = item.labels.get("paradigm", suite.name)
+            own = content.setdefault(uid, {"predictions": []})["predictions"]
+            # The pipeline compares texts, so sentences are those of the file, to the letter.
+            text = preferred.written or suite.text(preferred)
+            own.append({"id": f"{uid}_{len(own)}", "pred": text})
     return json.dumps(content, ensure_ascii=False) + "\n"
-
-
-def read_predictions(path: Path) -> Predictions:
-    """Read a file of predictions, of this package or of the pipeline."""
-    try:
-        content = parse_json(read_text(path))
-    except MalformedTextError as error:
-        raise InputError(error.problem, path=path, line=error.line) from error
-    try:
-        return {
-            str(uid): [
-                PairPrediction(id=_text(one["id"]), pred=_text(one["pred"]))
-                for one in group["predictions"]
-            ]
-            for uid, group in content.items()
-        }
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise InputError(
-            f"is not a file of predictions: {type(error).__name__} {error}",
-            path=path,
-            remedy='it has the form {"UID": {"predictions": [{"id": "UID_0", "pred": "…"}]}}',
-        ) from error
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not text")
-    return value
-
-
-def prediction_accuracies(
-    predictions: Predictions, suites: Iterable[Suite], path: Path
-) -> dict[str, float]:
-    """Return the share of good sentences among the predictions of each paradigm.
-
-    Every prediction must be one of the two sentences of its pair.
-    """
-    pairs: dict[str, list[tuple[str, str]]] = {}
-    for suite in suites:
-        good, bad = paired_conditions(suite)
-        for item in suite.items:
-            both = [written_sentence(suite, _of(item, name)) for name in (good, bad)]
-            pairs.setdefault(item.labels.get(_UID, suite.name), []).append((both[0], both[1]))
-    found = {}
-    for uid, group in predictions.items():
-        own = pairs.get(uid, [])
-        if len(own) != len(group):
-            problem = f"{uid}: {len(group)} predictions for {len(own)} pairs of the suites"
-            raise InputError(problem, path=path)
-        found[uid] = exact_mean(
-            [_is_good(one, both, path) for one, both in zip(group, own, strict=True)]
-        )
-    return found
-
-
-def _is_good(one: PairPrediction, both: tuple[str, str], path: Path) -> float:
-    good, bad, pred = (text.strip() for text in (*both, one.pred))
-    if pred not in (good, bad):
-        raise InputError(f"{one.id}: {pred!r} is neither {good!r} nor {bad!r}", path=path)
-    return float(pred == good)

@@ -1,4 +1,7 @@
-"""Effect sizes: differences of surprisal in bits, in addition to true or false predictions.
+"""Effect sizes in bits, measures of whole sentences, and the words on which results depend.
+
+``runs`` computes effects and measures for every run and suite, and ``summary`` their criteria.
+Nothing is read, written or printed here.
 
 A *wh-effect* is the effect of a filler in the direction of grammar (Wilcox et al. 2019). With a gap
 (``+gap``), a filler should lower the surprisal of the words after the gap:
@@ -31,17 +34,17 @@ from numpy.typing import NDArray
 
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.means import BOOTSTRAP_SAMPLES, Stratum, bootstrap_interval
-from gardenpath.eval.suites.formula import WHOLE_SENTENCE, Formula
-from gardenpath.eval.suites.outcomes import USUAL_TIES, TieRule, quantity
+from gardenpath.eval.means import Stratum, bootstrap_interval
+from gardenpath.eval.suites.formula import Formula
+from gardenpath.eval.suites.outcomes import USUAL_TIES, TieRule
 from gardenpath.eval.suites.regions import (
-    Deviations,
     RegionTable,
     error_of_sum,
     exact_sum,
+    quantity,
     quantity_error,
 )
-from gardenpath.eval.suites.suite import Item, Suite, Variant
+from gardenpath.eval.suites.suite import Suite, Variant
 from gardenpath.util import NATS_PER_BIT, Words, nats
 
 WH_GAP = "wh_effect_gap"
@@ -98,39 +101,22 @@ def has_wh_conditions(suite: Suite) -> bool:
 
 def suite_effects(suite: Suite) -> dict[str, Formula]:
     """Return the effects that a suite's conditions and regions support, by name, and its own."""
-    found = dict(_WH_FORMULAS) if has_wh_conditions(suite) else {}
+    conditions = set(suite.conditions)
+    texts = dict(_WH_FORMULAS) if has_wh_conditions(suite) else {}
     if set(suite.regions) >= set(_VERBS):
-        found.update(_ordering_formulas(suite))
-    found.update(_baseline_formulas(suite))
-    own = {one.name: one.formula for one in suite.effects}
-    return {**{name: Formula.parse(text) for name, text in found.items()}, **own}
-
-
-def _ordering_formulas(suite: Suite) -> dict[str, str]:
-    """Return the ordering effects of a suite: at each verb, and summed over both."""
-    found = {}
-    for design, pairs in _ORDERING_DESIGNS.items():
-        if not {name for pair in pairs for name in pair} <= set(suite.conditions):
-            continue
-        parts = [
-            f"({verb};%{mismatch}%) - ({verb};%{match}%)"
-            for verb, (mismatch, match) in zip(_VERBS, pairs, strict=True)
-        ]
-        found[f"{ORDERING}_{design}"] = " + ".join(parts)
-        found.update({f"{verb}_{design}": part for verb, part in zip(_VERBS, parts, strict=True)})
-    return found
-
-
-def _baseline_formulas(suite: Suite) -> dict[str, str]:
-    """Return the effects of a distractor and of a violation, at the suite's critical region."""
-    wanted = {_BASELINE, *_AGAINST_BASELINE.values()}
-    if not wanted <= set(suite.conditions) or len(suite.critical) != 1:
-        return {}
-    (region,) = suite.critical
-    return {
-        name: f"({region};%{condition}%) - ({region};%{_BASELINE}%)"
-        for name, condition in _AGAINST_BASELINE.items()
-    }
+        for design, pairs in _ORDERING_DESIGNS.items():
+            if {name for pair in pairs for name in pair} <= conditions:
+                parts = {
+                    f"{verb}_{design}": f"({verb};%{mismatch}%) - ({verb};%{match}%)"
+                    for verb, (mismatch, match) in zip(_VERBS, pairs, strict=True)
+                }
+                texts |= {f"{ORDERING}_{design}": " + ".join(parts.values()), **parts}
+    if conditions >= {_BASELINE, *_AGAINST_BASELINE.values()} and len(suite.critical) == 1:
+        (region,) = suite.critical
+        for name, condition in _AGAINST_BASELINE.items():
+            texts[name] = f"({region};%{condition}%) - ({region};%{_BASELINE}%)"
+    own = {effect.name: effect.formula for effect in suite.effects}
+    return {**{name: Formula.parse(text) for name, text in texts.items()}, **own}
 
 
 def item_effects(
@@ -145,54 +131,29 @@ def item_effects(
     Values are infinite or NaN if surprisals are. ``is_searched`` says whether the surprisals come
     from a search.
     """
-    formulas = suite_effects(table.suite) if effects is None else effects
-    return [
-        _item_effect(table, item, name, formula, ties, is_searched)
-        for item in table.suite.items
-        for name, formula in formulas.items()
-    ]
-
-
-def _item_effect(
-    table: RegionTable, item: Item, name: str, formula: Formula, ties: TieRule, is_searched: bool
-) -> ItemEffect:
     suite = table.suite
-    value = formula_value(formula, table, item.number)
-    deviations = formula_deviations(formula, table, item.number)
-    reach = None if deviations is None else deviations.reach
-    threshold = ties.threshold_bits(reach, is_searched=is_searched)
-    return ItemEffect(
-        suite=suite.name,
-        kind=suite.kind,
-        modifier=suite.modifier,
-        item=item.number,
-        labels=item.labels,
-        effect=name,
-        value_bits=value,
-        value_se=formula_error(formula, table, item.number),
-        near_tie=0.0 < abs(value) <= threshold,
-    )
-
-
-def formula_value(formula: Formula, table: RegionTable, item: int) -> float:
-    """Return the value of a quantity over region surprisals, in bits."""
-    if formula.is_claim:
-        return formula.value(table.lookup(item))  # raises FormulaError
-    return quantity(formula.tree, table.lookup(item))  # type: ignore[arg-type]
-
-
-def formula_error(formula: Formula, table: RegionTable, item: int) -> float:
-    """Return the standard error of a quantity, in bits; NaN if its search error is not known."""
-    found = formula_deviations(formula, table, item)
-    return math.nan if found is None else found.standard_error
-
-
-def formula_deviations(formula: Formula, table: RegionTable, item: int) -> Deviations | None:
-    """Return the search error of a quantity; None if it is not known."""
-    errors = table.errors(item)
-    if errors is None or formula.is_claim:
-        return None
-    return quantity_error(formula.tree, errors)  # type: ignore[arg-type]
+    formulas = suite_effects(suite) if effects is None else effects
+    rows = []
+    for item, (name, formula) in itertools.product(suite.items, formulas.items()):
+        value = quantity(formula.quantity, table.lookup(item.number))
+        errors = table.errors(item.number)
+        deviations = None if errors is None else quantity_error(formula.quantity, errors)
+        reach = None if deviations is None else deviations.reach
+        threshold = ties.threshold_bits(reach, is_searched=is_searched)
+        rows.append(
+            ItemEffect(
+                suite=suite.name,
+                kind=suite.kind,
+                modifier=suite.modifier,
+                item=item.number,
+                labels=item.labels,
+                effect=name,
+                value_bits=value,
+                value_se=math.nan if deviations is None else deviations.standard_error,
+                near_tie=0.0 < abs(value) <= threshold,
+            )
+        )
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,21 +168,16 @@ class WhEffects:
         """The licensing interaction: positive if a filler licenses a gap."""
         return self.nogap + self.gap
 
-    @property
-    def is_flipped(self) -> bool:
-        """Whether a filler lowers surprisal with a gap and raises it without one."""
-        return self.gap > 0 and self.nogap > 0
-
 
 def wh_effects(effects: Iterable[ItemEffect]) -> list[WhEffects]:
     """Return both wh-effects of each item; items without both are skipped."""
     by_item: dict[tuple[str, int], dict[str, float]] = {}
-    for one in effects:
-        by_item.setdefault((one.suite, one.item), {})[one.effect] = one.value_bits
+    for effect in effects:
+        by_item.setdefault((effect.suite, effect.item), {})[effect.effect] = effect.value_bits
     return [
-        WhEffects(found[WH_GAP], found[WH_NO_GAP])
-        for found in by_item.values()
-        if WH_GAP in found and WH_NO_GAP in found
+        WhEffects(values[WH_GAP], values[WH_NO_GAP])
+        for values in by_item.values()
+        if WH_GAP in values and WH_NO_GAP in values
     ]
 
 
@@ -250,57 +206,41 @@ def flip_rate(effects: Sequence[WhEffects]) -> float:
 
     NaN without items.
     """
-    known = [one for one in effects if not math.isnan(one.licensing)]
-    return sum(one.is_flipped for one in known) / len(known) if known else math.nan
+    known = [item for item in effects if not math.isnan(item.licensing)]
+    flipped = sum(item.gap > 0 and item.nogap > 0 for item in known)
+    return flipped / len(known) if known else math.nan
 
 
-def flip(
-    effects: Sequence[WhEffects], *, samples: int = BOOTSTRAP_SAMPLES, seed: int = 0
-) -> Criterion:
-    """Return the criterion *flip*: the mean wh-effects with and without a gap."""
-    return _criterion(effects, (), samples, seed)
+def criterion(outside: Sequence[WhEffects], inside: Sequence[WhEffects] = ()) -> Criterion:
+    """Return the criterion *flip*, of mean wh-effects; with ``inside``, *island contrast*.
 
-
-def island_contrast(
-    outside: Sequence[WhEffects],
-    inside: Sequence[WhEffects],
-    *,
-    samples: int = BOOTSTRAP_SAMPLES,
-    seed: int = 0,
-) -> Criterion:
-    """Return the criterion *island contrast*: mean wh-effects outside minus inside islands."""
-    return _criterion(outside, inside, samples, seed)
-
-
-def _criterion(
-    outside: Sequence[WhEffects], inside: Sequence[WhEffects], samples: int, seed: int
-) -> Criterion:
-    gap = _difference([one.gap for one in outside], [one.gap for one in inside], samples, seed)
-    nogap = _difference(
-        [one.nogap for one in outside], [one.nogap for one in inside], samples, seed
+    The contrast is the difference of mean wh-effects outside and inside islands.
+    """
+    gap, gap_interval = _difference([item.gap for item in outside], [item.gap for item in inside])
+    nogap, nogap_interval = _difference(
+        [item.nogap for item in outside], [item.nogap for item in inside]
     )
-    everything = [*outside, *inside]
-    finite = [one for one in everything if math.isfinite(one.gap) and math.isfinite(one.nogap)]
     return Criterion(
-        gap=gap[0],
-        gap_interval=gap[1],
-        nogap=nogap[0],
-        nogap_interval=nogap[1],
-        left_out=len(everything) - len(finite),
+        gap=gap,
+        gap_interval=gap_interval,
+        nogap=nogap,
+        nogap_interval=nogap_interval,
+        left_out=sum(
+            not (math.isfinite(item.gap) and math.isfinite(item.nogap))
+            for item in (*outside, *inside)
+        ),
     )
 
 
-def _difference(
-    plus: Sequence[float], minus: Sequence[float], samples: int, seed: int
-) -> tuple[float, tuple[float, float]]:
+def _difference(plus: Sequence[float], minus: Sequence[float]) -> tuple[float, tuple[float, float]]:
     """Return the mean of ``plus``, minus that of ``minus`` if not empty, with its interval."""
     first, second = _finite(plus), _finite(minus)
     if not len(first) or (minus and not len(second)):
         return math.nan, (math.nan, math.nan)
     if not minus:
-        return float(first.mean()), bootstrap_interval([Stratum(first)], samples=samples, seed=seed)
+        return float(first.mean()), bootstrap_interval([Stratum(first)])
     # The mean over two strata of x and −y is half the difference of their means.
-    low, high = bootstrap_interval([Stratum(first), Stratum(-second)], samples=samples, seed=seed)
+    low, high = bootstrap_interval([Stratum(first), Stratum(-second)])
     return float(first.mean() - second.mean()), (2 * low, 2 * high)
 
 
@@ -323,7 +263,6 @@ def _finite(values: Sequence[float]) -> NDArray[np.float64]:
 #
 # in nats per word; higher values mean more acceptable sentences. The definitions are those of
 # Ozaki et al. (2022).
-
 
 _T = TypeVar("_T")
 
@@ -374,12 +313,13 @@ def sentence_measures(
     the unigram log probability (nats) of a word in the model's training corpus; without it, SLOR is
     None. ``deviations`` are those of the words, ``(words, replicates)`` for each row, or None.
     """
-    given = itertools.zip_longest(surprisals, deviations)
+    remaining = itertools.zip_longest(surprisals, deviations)
     rows = []
     for item in suite.items:
         for number, variant in item.numbered_variants():
-            words, (values, spread) = variant.words, next(given)
+            words, (values, spread) = variant.words, next(remaining)
             clause = _values_in(values, variant, _clause_regions(suite))
+            local = _local_regions(suite, variant)
             errors = {} if spread is None else _errors(suite, variant, spread)
             if unigram_log_prob is None:
                 errors.pop("slor_se", None)
@@ -391,7 +331,7 @@ def sentence_measures(
                     condition=variant.condition,
                     variant=number,
                     words=len(words),
-                    local_bits=_local(suite, variant, values),
+                    local_bits=exact_sum(_values_in(values, variant, local)) if local else math.nan,
                     global_bits_per_word=exact_sum(clause) / len(clause) if clause else math.nan,
                     slor=None
                     if unigram_log_prob is None
@@ -401,13 +341,8 @@ def sentence_measures(
     return rows
 
 
-def _local(suite: Suite, variant: Variant, values: Sequence[float]) -> float:
-    """Return the surprisal of the regions in which a variant is measured, in bits."""
-    regions = _local_regions(suite, variant)
-    return exact_sum(_values_in(values, variant, regions)) if regions else math.nan
-
-
 def _local_regions(suite: Suite, variant: Variant) -> set[int]:
+    """Return the regions in which a variant is measured."""
     names = suite.critical
     if has_wh_conditions(suite):
         names = ("object",) if variant.condition.endswith("_nogap") else ("tail",)
@@ -424,14 +359,14 @@ def _clause_regions(suite: Suite) -> set[int]:
 
 def _errors(suite: Suite, variant: Variant, deviations: Floats) -> dict[str, float]:
     """Return the standard errors of all measures from ``(words, replicates)`` deviations."""
-    words, found = list(deviations), {}
+    words, errors = list(deviations), {}
     if regions := _local_regions(suite, variant):
-        found["local_se"] = error_of_sum(_values_in(words, variant, regions))
+        errors["local_se"] = error_of_sum(_values_in(words, variant, regions))
     if clause := _values_in(words, variant, _clause_regions(suite)):
-        found["global_se_per_word"] = error_of_sum(clause) / len(clause)
+        errors["global_se_per_word"] = error_of_sum(clause) / len(clause)
     if words:
-        found["slor_se"] = error_of_sum(words) * NATS_PER_BIT / len(words)
-    return found
+        errors["slor_se"] = error_of_sum(words) * NATS_PER_BIT / len(words)
+    return errors
 
 
 def _values_in(values: Sequence[_T], variant: Variant, regions: Collection[int]) -> list[_T]:
@@ -444,37 +379,22 @@ def _values_in(values: Sequence[_T], variant: Variant, regions: Collection[int])
 # The words of a suite on which its results depend.
 
 
-def positions_that_matter(suites: Iterable[Suite]) -> dict[Words, frozenset[int]]:
+def critical_positions(suites: Iterable[Suite]) -> dict[Words, frozenset[int]]:
     """Return, for each sentence, the positions (from 0) of the words on which results depend.
 
     These are the words of the regions in predictions and effects, in the conditions that they name,
     and of the critical regions. A sentence in several items or suites has the positions of all. The
     end of a sentence belongs to no region, and ``*`` sums over the words, so that it never matters.
     """
-    found: dict[Words, frozenset[int]] = {}
+    positions: dict[Words, frozenset[int]] = {}
     for suite in suites:
-        regions = _regions_that_matter(suite)
+        formulas = [*(each.formula for each in suite.predictions), *suite_effects(suite).values()]
+        regions = suite.regions_of(
+            suite.conditions, [term for formula in formulas for term in formula.terms]
+        )
         for item in suite.items:
             for variant in item.variants:
-                here = _positions(variant, regions.get(variant.condition, frozenset()))
-                found[variant.words] = found.get(variant.words, frozenset()) | here
-    return found
-
-
-def _regions_that_matter(suite: Suite) -> dict[str, frozenset[int]]:
-    """Return the indices of the regions on which results depend, by condition."""
-    critical = {suite.region_index(name) for name in suite.critical}
-    found = {condition: set(critical) for condition in suite.conditions}
-    formulas = [*(one.formula for one in suite.predictions), *suite_effects(suite).values()]
-    for term in (term for formula in formulas for term in formula.terms):
-        wanted = found.setdefault(term.condition, set(critical))
-        if term.region == WHOLE_SENTENCE:
-            wanted.update(range(len(suite.regions)))
-        else:
-            wanted.add(suite.region_index(term.region))
-    return {condition: frozenset(regions) for condition, regions in found.items()}
-
-
-def _positions(variant: Variant, regions: Collection[int]) -> frozenset[int]:
-    region_of = [number for number, region in enumerate(variant.regions) for _ in region]
-    return frozenset(place for place, number in enumerate(region_of) if number in regions)
+                own = regions.get(variant.condition, set())
+                here = _values_in(range(len(variant.words)), variant, own)
+                positions[variant.words] = positions.get(variant.words, frozenset()) | {*here}
+    return positions

@@ -1,19 +1,27 @@
-"""The syntax tree of a formula: quantities, claims about them, and their evaluation."""
+"""Predictions and effects as formulas over region surprisals, in SyntaxGym's notation.
+
+Suites hold formulas, their readers parse them, and ``outcomes`` and ``effects`` evaluate them. A
+formula is parsed into a tree and never executed as code; printing the tree gives text that parses
+to the same tree. ``(noun;%match%)`` is the surprisal of the region ``noun`` in the condition
+``match``; regions can also be given by number, counted from 1, and ``*`` is the whole sentence.
+Terms and numbers are added and subtracted, sums are compared with ``<``, ``>`` and ``=``, and
+comparisons are joined with ``&`` and ``|``. Operators of the same precedence associate to the left,
+and ``&`` and ``|`` have the same precedence; ``( )`` and ``[ ]`` group::
+
+    [(6;%match_sing%) < (6;%mismatch_sing%)] & [(6;%match_plural%) < (6;%mismatch_plural%)]
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal, NoReturn, TypeAlias, assert_never, cast
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NoReturn, TypeAlias, assert_never, cast
 
 from gardenpath.errors import GardenpathError
 
-# Tolerance of ``=``: |left - right| <= absolute + relative · |right|. These are SyntaxGym's values,
-# in bits, so predictions of equality have the same results as in SyntaxGym.
-EQUAL_ABSOLUTE = 1e-3
-EQUAL_RELATIVE = 1e-5
+WHOLE_SENTENCE = "*"
 
 Lookup: TypeAlias = Callable[[str, str], float]
 """The surprisal of a region (by the name or number that the formula uses) in a condition."""
@@ -87,34 +95,13 @@ def walk(node: Node) -> Iterator[Node]:
             assert_never(node)
 
 
-def value(node: Value, lookup: Lookup) -> float:
-    """Return the value of a quantity, in the unit of the lookup."""
-    match node:
-        case Term():
-            return lookup(node.region, node.condition)
-        case Number():
-            return node.value
-        case Arithmetic():
-            left, right = value(node.left, lookup), value(node.right, lookup)
-            return left + right if node.operator == "+" else left - right
-        case _:
-            assert_never(node)
-
-
-def holds(node: Claim, lookup: Lookup) -> bool:
-    """Whether a claim is true. ``<`` and ``>`` are strict, ``=`` has a tolerance."""
-    match node:
-        case Comparison():
-            left, right = value(node.left, lookup), value(node.right, lookup)
-            if node.operator == "=":
-                return are_equal(left, right)
-            return left < right if node.operator == "<" else left > right
-        case And():
-            return all(holds(part, lookup) for part in node.parts)
-        case Or():
-            return any(holds(part, lookup) for part in node.parts)
-        case _:
-            assert_never(node)
+def signed_terms(node: Value, sign: int = 1) -> Iterator[tuple[int, Term | Number]]:
+    """Yield the terms and numbers of a quantity, each with its sign in the whole sum."""
+    if isinstance(node, Arithmetic):
+        yield from signed_terms(node.left, sign)
+        yield from signed_terms(node.right, sign if node.operator == "+" else -sign)
+    else:
+        yield sign, node
 
 
 def are_equal(left: float, right: float) -> bool:
@@ -123,11 +110,11 @@ def are_equal(left: float, right: float) -> bool:
 
 
 def equality_tolerance(right: float) -> float:
-    """Return the largest difference from ``right`` that counts as equal, in bits."""
-    return EQUAL_ABSOLUTE + EQUAL_RELATIVE * abs(right)
+    """Return the largest difference from ``right`` that counts as equal, in bits, as SyntaxGym."""
+    return 1e-3 + 1e-5 * abs(right)
 
 
-def show(node: Node) -> str:
+def _show(node: Node) -> str:
     """Return the canonical text, with square brackets around nested sums and joined claims."""
     match node:
         case Term():
@@ -136,44 +123,20 @@ def show(node: Node) -> str:
             is_plain = node.value.is_integer() and abs(node.value) < 1e15
             return f"{node.value:.0f}" if is_plain else repr(node.value)
         case Arithmetic():
-            right = show(node.right)
+            right = _show(node.right)
             grouped = f"[{right}]" if isinstance(node.right, Arithmetic) else right
-            return f"{show(node.left)} {node.operator} {grouped}"
+            return f"{_show(node.left)} {node.operator} {grouped}"
         case Comparison():
-            return f"{show(node.left)} {node.operator} {show(node.right)}"
+            return f"{_show(node.left)} {node.operator} {_show(node.right)}"
         case And() | Or():
             sign = " & " if isinstance(node, And) else " | "
-            return sign.join(f"[{show(part)}]" for part in node.parts)
+            return sign.join(f"[{_show(part)}]" for part in node.parts)
         case _:
             assert_never(node)
-
-
-def replace_claim(node: Claim, change: Callable[[Term | Number], Value]) -> Claim:
-    """Return the claim with every term and number replaced."""
-    match node:
-        case Comparison():
-            left, right = replace_value(node.left, change), replace_value(node.right, change)
-            return Comparison(left, node.operator, right)
-        case And():
-            return And(tuple(replace_claim(part, change) for part in node.parts))
-        case Or():
-            return Or(tuple(replace_claim(part, change) for part in node.parts))
-        case _:
-            assert_never(node)
-
-
-def replace_value(node: Value, change: Callable[[Term | Number], Value]) -> Value:
-    """Return the quantity with every term and number replaced."""
-    if isinstance(node, Arithmetic):
-        left, right = replace_value(node.left, change), replace_value(node.right, change)
-        return Arithmetic(left, node.operator, right)
-    return change(node)
 
 
 # ----------------------------------------------------------------------------
-# Recursive-descent parser of formulas, which reports the position of every mistake.
-#
-# ::
+# Recursive-descent parser of formulas, which reports the position of every mistake::
 #
 #     claim      = comparison { ( "&" | "|" ) comparison }
 #     comparison = sum [ ( "<" | ">" | "=" ) sum ]
@@ -184,8 +147,6 @@ def replace_value(node: Value, change: Callable[[Term | Number], Value]) -> Valu
 # rules parse quantities and claims because brackets may contain either; the types of operands are
 # checked while the tree is built.
 
-
-_BLANKS = re.compile(r"\s*")
 # No two parts of the pattern match the same character, so that matching takes linear time; blanks
 # around names are removed afterwards.
 _TERM = re.compile(r"\(([^;()\[\]%]*);\s*%([^%]*)%\s*\)")
@@ -208,41 +169,32 @@ class FormulaError(GardenpathError):
         self.text = text
         self.position = position
         place = "" if position is None else f", character {position + 1}"
-        super().__init__(f"formula {_excerpt(text, position or 0)!r}{place}: {problem}")
-
-
-def _excerpt(text: str, position: int) -> str:
-    """Return a formula for a message: if it is long, the part around a position."""
-    start, end = max(0, position - _SHOWN), position + _SHOWN
-    if len(text) <= 2 * _SHOWN:
-        return text
-    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
-
-
-def parse(text: str) -> Node:
-    """Parse a formula into a tree."""
-    parser = _Parser(text)
-    tree = parser.claim()
-    if parser.position < len(text):
-        parser.fail(f"unexpected {text[parser.position]!r}")
-    return tree
+        if len(text) > 2 * _SHOWN:
+            start, end = max(0, (position or 0) - _SHOWN), (position or 0) + _SHOWN
+            text = f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
+        super().__init__(f"formula {text!r}{place}: {problem}")
 
 
 class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.position = 0
         self.depth = 0
         self.operands = 0
         self.advance(0)
+
+    def parse(self) -> Node:
+        tree = self.claim()
+        if self.position < len(self.text):
+            self.fail(f"unexpected {self.text[self.position]!r}")
+        return tree
 
     def fail(self, problem: str, position: int | None = None) -> NoReturn:
         place = self.position if position is None else position
         raise FormulaError(problem, text=self.text, position=place)
 
     def advance(self, position: int) -> None:
-        found = _BLANKS.match(self.text, position)
-        self.position = found.end() if found else position
+        rest = self.text[position:]
+        self.position = position + len(rest) - len(rest.lstrip())
 
     def next_is(self, signs: str) -> bool:
         sign = self.text[self.position : self.position + 1]
@@ -292,17 +244,23 @@ class _Parser:
         return total
 
     def operand(self) -> Node:
-        if found := _TERM.match(self.text, self.position):
-            return self.counted(self.term(found))
-        if found := _NUMBER.match(self.text, self.position):
-            return self.counted(self.number(found))
-        if self.next_is("(["):
+        leaf: Term | Number
+        if match := _TERM.match(self.text, self.position):
+            region, condition = (name.strip() for name in match.groups())
+            if not region or not condition:
+                self.fail("a term needs a region and a condition: (noun;%match%)")
+            leaf = Term(region, condition)
+        elif match := _NUMBER.match(self.text, self.position):
+            leaf = Number(float(match.group()))
+            if not math.isfinite(leaf.value):
+                self.fail(f"the number {match.group()[:30]} is too large")
+        elif self.next_is("(["):
             return self.group()
-        rest = self.text[self.position : self.position + 1]
-        seen = repr(rest) if rest else "the end of the formula"
-        self.fail(f"expected a term such as (noun;%match%) or a number, not {seen}")
-
-    def counted(self, leaf: Term | Number) -> Term | Number:
+        else:
+            rest = self.text[self.position : self.position + 1]
+            seen = repr(rest) if rest else "the end of the formula"
+            self.fail(f"expected a term such as (noun;%match%) or a number, not {seen}")
+        self.advance(match.end())
         self.operands += 1
         if self.operands > _MOST_OPERANDS:
             self.fail(f"a formula has at most {_MOST_OPERANDS} terms and numbers")
@@ -320,20 +278,6 @@ class _Parser:
         self.depth -= 1
         return inside
 
-    def term(self, found: re.Match[str]) -> Term:
-        region, condition = (name.strip() for name in found.groups())
-        if not region or not condition:
-            self.fail("a term needs a region and a condition: (noun;%match%)")
-        self.advance(found.end())
-        return Term(region, condition)
-
-    def number(self, found: re.Match[str]) -> Number:
-        value = float(found.group())
-        if not math.isfinite(value):
-            self.fail(f"the number {found.group()[:30]} is too large")
-        self.advance(found.end())
-        return Number(value)
-
     def as_value(self, node: Node, start: int, operator: str) -> Value:
         if isinstance(node, Comparison | And | Or):
             self.fail(f"{operator!r} needs quantities, but this is a comparison", start)
@@ -345,49 +289,9 @@ class _Parser:
         return node
 
 
-# ----------------------------------------------------------------------------
-# Predictions as formulas over region surprisals, in SyntaxGym's notation.
-#
-# ``(noun;%match%)`` is the surprisal of the region ``noun`` in the condition ``match``; regions
-# can also be given by number, counted from 1, and ``*`` is the whole sentence. Terms and numbers
-# are added and subtracted, sums are compared with ``<``, ``>`` and ``=``, and comparisons are
-# joined with ``&`` and ``|``. Operators of the same precedence associate to the left, and ``&``
-# and ``|`` have the same precedence; ``( )`` and ``[ ]`` group::
-#
-#     [(6;%match_sing%) < (6;%mismatch_sing%)] & [(6;%match_plural%) < (6;%mismatch_plural%)]
-#
-# A formula is parsed into a tree and never executed as code. Printing a tree gives text that
-# parses to the same tree.
-
-
-__all__ = [
-    "WHOLE_SENTENCE",
-    "And",
-    "Arithmetic",
-    "Claim",
-    "Comparison",
-    "Formula",
-    "FormulaError",
-    "Lookup",
-    "Node",
-    "Number",
-    "Or",
-    "Term",
-    "Value",
-    "are_equal",
-    "holds",
-    "value",
-    "walk",
-]
-
-WHOLE_SENTENCE = "*"
-
-_RELATIONS: Mapping[str, Literal["<", ">", "="]] = {
-    "lessthan": "<",
-    "greaterthan": ">",
-    "equal": "=",
-    "equals": "=",
-}
+# SyntaxGym's older form of a prediction.
+_RELATIONS: Mapping[str, Literal["<", ">", "="]]
+_RELATIONS = {"lessthan": "<", "greaterthan": ">", "equal": "=", "equals": "="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,7 +303,7 @@ class Formula:
     @classmethod
     def parse(cls, text: str) -> Formula:
         """Parse a formula; a FormulaError gives the position of a mistake."""
-        return cls(parse(text))
+        return cls(_Parser(text).parse())
 
     @classmethod
     def from_relation(cls, relation: Mapping[str, object]) -> Formula:
@@ -419,6 +323,13 @@ class Formula:
         return isinstance(self.tree, Comparison | And | Or)
 
     @property
+    def quantity(self) -> Value:
+        """The tree of an effect; a claim has no numeric value."""
+        if isinstance(self.tree, Comparison | And | Or):
+            raise FormulaError("a claim has no numeric value", text=str(self))
+        return self.tree
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """The distinct terms of the formula, in order of appearance."""
         return tuple(dict.fromkeys(node for node in walk(self.tree) if isinstance(node, Term)))
@@ -428,23 +339,19 @@ class Formula:
         """All comparisons, in order of appearance."""
         return tuple(node for node in walk(self.tree) if isinstance(node, Comparison))
 
-    def value(self, lookup: Lookup) -> float:
-        """Return the value of a quantity, in the unit of the lookup (bits)."""
-        if isinstance(self.tree, Comparison | And | Or):
-            raise FormulaError("a claim has no numeric value", text=str(self))
-        return value(self.tree, lookup)
-
-    def holds(self, lookup: Lookup) -> bool:
-        """Whether the claim is true; ties get no special treatment."""
-        if isinstance(self.tree, Term | Number | Arithmetic):
-            raise FormulaError("a quantity without a comparison is not a claim", text=str(self))
-        return holds(self.tree, lookup)
-
     def replace(self, change: Callable[[Term | Number], Value]) -> Formula:
         """Return the formula with every term and number replaced."""
-        if isinstance(self.tree, Comparison | And | Or):
-            return Formula(replace_claim(self.tree, change))
-        return Formula(replace_value(self.tree, change))
+
+        def changed(node: Node) -> Any:
+            match node:
+                case Term() | Number():
+                    return change(node)
+                case Arithmetic() | Comparison():
+                    return replace(node, left=changed(node.left), right=changed(node.right))
+                case And() | Or():
+                    return replace(node, parts=tuple(map(changed, node.parts)))
+
+        return Formula(changed(self.tree))
 
     def __str__(self) -> str:
-        return show(self.tree)
+        return _show(self.tree)

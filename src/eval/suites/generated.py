@@ -1,12 +1,8 @@
-"""Lexica of the templates: classes of words with their forms, and scenes of words that go together.
+"""The English suites, generated from the templates in ``materials/templates``.
 
-A lexicon file has three entries::
-
-    forms:    {family: [sg, pl]}                          # names of the forms of a class
-    classes:  {family: [father / fathers, son / sons]}    # available to every item
-    scenes:   {meals: [{agents: [cook], dishes: [soup]}]} # an item uses one scene of a group
-
-All combinations of words within a scene are plausible.
+The library finds them in ``GENERATORS``. A template has sentences with slots, whose words come from
+a lexicon; the same seed gives the same suite on every machine. Files are read only when a suite is
+requested, and nothing but these files is read.
 """
 
 from __future__ import annotations
@@ -25,14 +21,18 @@ from gardenpath.eval.suites.formula import Formula, FormulaError
 from gardenpath.eval.suites.suite import CountedTies, Item, Prediction, Suite, Variant, chance_of
 from gardenpath.safe_text import parse_yaml
 
+# ----------------------------------------------------------------------------
+# Lexica. A file has three entries::
+#
+#     forms:    {family: [sg, pl]}                          # names of the forms of a class
+#     classes:  {family: [father / fathers, son / sons]}    # available to every item
+#     scenes:   {meals: [{agents: [cook], dishes: [soup]}]} # an item uses one scene of a group
+#
+# All combinations of words within a scene are plausible.
+
 # An entry of the lexicon: the words of each form.
 Lexeme = Mapping[str, tuple[str, ...]]
 Classes = Mapping[str, tuple[Lexeme, ...]]
-
-_BETWEEN_FORMS = " / "
-
-# The name of the form in classes with a single form; a slot without a dot has this form.
-_ONLY_FORM = ""
 
 
 class TemplateError(InputError):
@@ -64,32 +64,28 @@ class Lexicon:
         if not group:
             return (self.shared,)
         if group not in self.scenes:
-            known = ", ".join(sorted(self.scenes)) or "none"
-            raise TemplateError(
-                f"unknown scenes {group!r}", path=self.path, remedy=f"available: {known}"
-            )
+            remedy = f"available: {', '.join(sorted(self.scenes)) or 'none'}"
+            raise TemplateError(f"unknown scenes {group!r}", path=self.path, remedy=remedy)
         return tuple({**self.shared, **scene} for scene in self.scenes[group])
 
 
 def _classes(content: object, forms: Mapping[str, tuple[str, ...]], path: Path) -> Classes:
     if not isinstance(content, dict):
         raise TemplateError(f"classes of words must be a mapping, not {content!r}", path=path)
-    return {
-        name: tuple(_word(text, forms.get(name, (_ONLY_FORM,)), path) for text in texts)
-        for name, value in content.items()
-        for texts in [_strings(value, path)]
-    }
-
-
-def _word(text: str, forms: Sequence[str], path: Path) -> Lexeme:
-    spelled = text.split(_BETWEEN_FORMS)
-    if len(spelled) != len(forms):
-        raise TemplateError(
-            f"{text!r} has {len(spelled)} forms, not {len(forms)}",
-            path=path,
-            remedy=f"separate the forms with '{_BETWEEN_FORMS}'",
-        )
-    return {form: tuple(words.split()) for form, words in zip(forms, spelled, strict=True)}
+    classes: dict[str, tuple[Lexeme, ...]] = {}
+    for name, value in content.items():
+        lexemes = []
+        # Classes with a single form have no name for it, and their slots no dot.
+        own = forms.get(name, ("",))
+        for text in _strings(value, path):
+            spelled = text.split(" / ")
+            if len(spelled) != len(own):
+                problem = f"{text!r} has {len(spelled)} forms, not {len(own)}"
+                raise TemplateError(problem, path=path, remedy="separate the forms with ' / '")
+            words = (tuple(form.split()) for form in spelled)
+            lexemes.append(dict(zip(own, words, strict=True)))
+        classes[name] = tuple(lexemes)
+    return classes
 
 
 def _mapping(content: Mapping[str, object], key: str, path: Path) -> list[tuple[str, object]]:
@@ -112,19 +108,14 @@ def _strings(value: object, path: Path) -> tuple[str, ...]:
 
 
 # ----------------------------------------------------------------------------
-# Templates: sentences with slots, from which the items of a suite are generated.
-#
-# A template gives each condition one or more lines, divided into regions by ``|``; a token in
-# braces is a slot, with a form after the dot if its words have several forms::
+# Templates: sentences with slots. A template gives each condition one or more lines, divided into
+# regions by ``|``; a token in braces is a slot, with a form after the dot if its words have several
+# forms::
 #
 #     baseline:       The | {x.sg} | near the | {y.sg} | {verb} | himself | .
 #     ungrammatical:  The | {x.pl} | near the | {y.sg} | {verb} | himself | .
 #
-# Slots are filled once per item (``word_choice.py``), so its variants differ only in the text of
-# their lines.
-
-
-_BETWEEN_REGIONS = "|"
+# Slots are filled once per item, so its variants differ only in the text of their lines.
 
 # The word of each slot of one item.
 ItemWords = Mapping[str, Lexeme]
@@ -151,21 +142,18 @@ class TemplateLine:
     @classmethod
     def parse(cls, condition: str, text: str) -> TemplateLine:
         """Parse a line such as ``The | {x.sg} | near the | ...``; a slot is a whole token."""
-        return cls(
-            condition,
-            tuple(
-                tuple(_token(token) for token in region.split())
-                for region in text.split(_BETWEEN_REGIONS)
-            ),
-        )
+        return cls(condition, tuple(tuple(map(_token, part.split())) for part in text.split("|")))
 
     def fill(self, words: ItemWords) -> Variant:
         """Return the sentence with a word in each slot."""
-        regions = (
-            tuple(word for token in region for word in _spell(token, words))
-            for region in self.regions
+        spelled = (
+            [
+                words[token.name][token.form] if isinstance(token, Slot) else (token,)
+                for token in part
+            ]
+            for part in self.regions
         )
-        return Variant(self.condition, tuple(regions))
+        return Variant(self.condition, tuple(tuple(itertools.chain(*part)) for part in spelled))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +196,7 @@ class Template:
             for number, chosen in enumerate(choice)
             for place, words in enumerate(chosen)
         ]
-        placed.sort(key=lambda one: one[:2])
+        placed.sort(key=lambda entry: entry[:2])
         items: list[Item] = []
         for _, number, words in placed:
             cell = self.cells[number]
@@ -223,43 +211,35 @@ class Template:
             slots.setdefault(name, []).append(slot)
         return slots
 
+    def error(self, problem: str, remedy: str = "") -> TemplateError:
+        """Return an error that names the template and its file."""
+        return TemplateError(f"{self.name}: {problem}", path=self.path, remedy=remedy)
+
     def checked_scenes(self) -> tuple[Classes, ...]:
         """Return the classes of every scene; all slots have enough words in all used forms."""
         scenes = self.lexicon.scene_classes(self.scenes)
         for name, slots in self.slots_of_class().items():
             count = min(len(classes.get(name, ())) for classes in scenes)
             if count < len(slots):
-                raise TemplateError(
-                    f"{self.name}: {len(slots)} slots of class {name!r}, which has only "
-                    f"{count} words in some scene",
-                    path=self.path,
-                    remedy=f"add words to {self.lexicon.path}",
-                )
-        for slot in sorted(set(self._used_slots()), key=lambda slot: (slot.name, slot.form)):
-            self._check_slot(slot, scenes)
-        return scenes
-
-    def _used_slots(self) -> Iterator[Slot]:
-        for cell in self.cells:
-            for line in cell.lines:
-                for region in line.regions:
-                    yield from (token for token in region if isinstance(token, Slot))
-
-    def _check_slot(self, slot: Slot, scenes: Sequence[Classes]) -> None:
-        if slot.name not in self.slots:
-            raise TemplateError(
-                f"{self.name}: unknown slot {slot.name!r}",
-                path=self.path,
-                remedy=f"available: {', '.join(sorted(self.slots))}",
-            )
-        for classes in scenes:
-            for word in classes[self.slots[slot.name]]:
+                problem = f"{len(slots)} slots of class {name!r}, which has only {count} words"
+                raise self.error(f"{problem} in some scene", f"add words to {self.lexicon.path}")
+        tokens = (
+            token
+            for cell in self.cells
+            for line in cell.lines
+            for region in line.regions
+            for token in region
+        )
+        used = {token for token in tokens if isinstance(token, Slot)}
+        for slot in sorted(used, key=lambda slot: (slot.name, slot.form)):
+            if slot.name not in self.slots:
+                remedy = f"available: {', '.join(sorted(self.slots))}"
+                raise self.error(f"unknown slot {slot.name!r}", remedy)
+            for word in (word for classes in scenes for word in classes[self.slots[slot.name]]):
                 if slot.form not in word:
-                    raise TemplateError(
-                        f"{self.name}: slot {slot.name!r} has no form {slot.form!r}",
-                        path=self.path,
-                        remedy=f"available: {', '.join(map(repr, word))}",
-                    )
+                    remedy = f"available: {', '.join(map(repr, word))}"
+                    raise self.error(f"slot {slot.name!r} has no form {slot.form!r}", remedy)
+        return scenes
 
 
 def _token(token: str) -> str | Slot:
@@ -267,10 +247,6 @@ def _token(token: str) -> str | Slot:
         return token
     name, _, form = token[1:-1].partition(".")
     return Slot(name, form)
-
-
-def _spell(token: str | Slot, words: ItemWords) -> tuple[str, ...]:
-    return (token,) if isinstance(token, str) else words[token.name][token.form]
 
 
 # ----------------------------------------------------------------------------
@@ -288,7 +264,6 @@ def _spell(token: str | Slot, words: ItemWords) -> tuple[str, ...]:
 # Templates that share their words (``share``) have the same words in items of the same number, so
 # that their items can be compared one by one.
 
-
 # The words of the items of every cell.
 Choice = tuple[tuple[ItemWords, ...], ...]
 
@@ -303,7 +278,13 @@ def choose_words(templates: Sequence[Template]) -> Choice:
     first = templates[0]
     scenes = first.checked_scenes()
     for template in templates[1:]:
-        _check_alike(first, template)
+        if _shape(first) != _shape(template):
+            raise TemplateError(
+                f"{first.name} and {template.name} share their words ({first.share}), but differ "
+                "in lexicon, slots, scenes, seed, crossing or number of items",
+                path=template.path,
+                remedy="write these settings once, above the designs",
+            )
         template.checked_scenes()
     if first.cross:
         return _crossed(first, scenes)
@@ -313,22 +294,12 @@ def choose_words(templates: Sequence[Template]) -> Choice:
     return tuple(_drawn(templates, together, scenes, generator, seen) for together in cells)
 
 
-def _check_alike(first: Template, other: Template) -> None:
-    """Check that two templates that share their words have the same slots and numbers of items."""
-
-    def shape(template: Template) -> tuple[object, ...]:
-        numbers = [cell.items for cell in template.cells]
-        slots = sorted(template.slots.items())
-        rest = (template.scenes, template.cross, template.seed)
-        return (template.lexicon.path, slots, numbers, *rest)
-
-    if shape(first) != shape(other):
-        raise TemplateError(
-            f"{first.name} and {other.name} share their words ({first.share}), but differ in "
-            "lexicon, slots, scenes, seed, crossing or number of items",
-            path=other.path,
-            remedy="write these settings once, above the designs",
-        )
+def _shape(template: Template) -> tuple[object, ...]:
+    """Return what templates that share their words have in common."""
+    numbers = [cell.items for cell in template.cells]
+    slots = sorted(template.slots.items())
+    rest = (template.scenes, template.cross, template.seed)
+    return (template.lexicon.path, slots, numbers, *rest)
 
 
 def _drawn(
@@ -343,8 +314,11 @@ def _drawn(
     made: list[ItemWords] = []
     repeats = draws = 0
     while len(made) < cells[0].items:
-        words = _draw(templates[0], scenes[order[draws % len(order)]], generator)
+        classes = scenes[order[draws % len(order)]]
         draws += 1
+        words: dict[str, Lexeme] = {}
+        for name, slots in templates[0].slots_of_class().items():
+            words.update(zip(slots, generator.sample(classes[name], len(slots)), strict=True))
         sentences = {
             (template.name, line.fill(words).words)
             for template, cell in zip(templates, cells, strict=True)
@@ -353,7 +327,11 @@ def _drawn(
         if not sentences.isdisjoint(seen):
             repeats += 1
             if repeats > _PATIENCE:
-                raise _exhausted(templates[0], cells[0].items, len(made))
+                raise templates[0].error(
+                    f"the words allow {len(made)} different items, but {cells[0].items} are "
+                    "requested",
+                    f"add words to {templates[0].lexicon.path} or request fewer items",
+                )
             continue
         repeats = 0
         seen |= sentences
@@ -361,74 +339,40 @@ def _drawn(
     return tuple(made)
 
 
-def _draw(template: Template, classes: Classes, generator: random.Random) -> ItemWords:
-    words: dict[str, Lexeme] = {}
-    for name, slots in template.slots_of_class().items():
-        chosen = generator.sample(classes[name], len(slots))
-        words.update(zip(slots, chosen, strict=True))
-    return words
-
-
 def _crossed(template: Template, scenes: Sequence[Classes]) -> Choice:
     if unknown := [slot for slot in template.cross if slot not in template.slots]:
-        raise TemplateError(
-            f"{template.name}: 'cross' names unknown slots: {', '.join(unknown)}",
-            path=template.path,
-            remedy=f"available: {', '.join(template.slots)}",
-        )
+        problem = f"'cross' names unknown slots: {', '.join(unknown)}"
+        raise template.error(problem, f"available: {', '.join(template.slots)}")
     names = [template.slots[slot] for slot in template.cross]
     if template.scenes or len(set(names)) < len(names):
-        raise TemplateError(
-            f"{template.name}: 'cross' needs slots of different classes, and no scenes",
-            path=template.path,
-        )
+        raise template.error("'cross' needs slots of different classes, and no scenes")
     (classes,) = scenes
     places = itertools.product(*(range(len(classes[name])) for name in names))
-    chosen = tuple(_rotated(template, classes, dict(zip(names, at, strict=True))) for at in places)
+    chosen: list[ItemWords] = []
+    for numbers in places:
+        at = dict(zip(names, numbers, strict=True))
+        words: dict[str, Lexeme] = {}
+        for name, slots in template.slots_of_class().items():
+            listed = classes[name]
+            begin = at[name] if name in at else sum(numbers)
+            words |= {slot: listed[(begin + n) % len(listed)] for n, slot in enumerate(slots)}
+        chosen.append(words)
     for cell in template.cells:
         if cell.items != len(chosen):
-            raise TemplateError(
-                f"{template.name}: {' x '.join(names)} gives {len(chosen)} items, "
-                f"but {cell.items} are requested",
-                path=template.path,
-            )
-    return tuple(chosen for _ in template.cells)
-
-
-def _rotated(template: Template, classes: Classes, at: dict[str, int]) -> ItemWords:
-    """Return the words of one item; ``at`` has the place of the word of each crossed class."""
-    words: dict[str, Lexeme] = {}
-    for name, slots in template.slots_of_class().items():
-        listed = classes[name]
-        begin = at[name] if name in at else sum(at.values())
-        for step, slot in enumerate(slots):
-            words[slot] = listed[(begin + step) % len(listed)]
-    return words
-
-
-def _exhausted(template: Template, wanted: int, made: int) -> TemplateError:
-    return TemplateError(
-        f"{template.name}: the words allow {made} different items, but {wanted} are requested",
-        path=template.path,
-        remedy=f"add words to {template.lexicon.path} or request fewer items",
-    )
+            problem = f"{' x '.join(names)} gives {len(chosen)} items, but {cell.items}"
+            raise template.error(f"{problem} are requested")
+    return tuple(tuple(chosen) for _ in template.cells)
 
 
 # ----------------------------------------------------------------------------
-# The English suites, generated from the templates in ``materials/templates``.
-#
-# A template file contains designs; settings above ``designs`` apply to all of them. A design may
-# define several suites that differ in a few words: ``for`` lists the values of its ``$variables``,
-# one entry per suite. A design with ``cells`` generates several kinds of items: every cell has its
-# own values (``with``), labels and number of items. Designs of a file with the same ``share`` have
-# the same words in items of the same number.
-#
-# Files are read only when a suite is requested.
-
+# Designs. A template file contains designs; settings above ``designs`` apply to all of them. A
+# design may define several suites that differ in a few words: ``for`` lists the values of its
+# ``$variables``, one entry per suite. A design with ``cells`` generates several kinds of items:
+# every cell has its own values (``with``), labels and number of items. Designs of a file with the
+# same ``share`` have the same words in items of the same number.
 
 TEMPLATES = Path(__file__).parent / "materials" / "templates"
 
-_LEXICA = "lexica"
 _SETTINGS = frozenset(
     {
         *("name", "for", "lexicon", "seed", "scenes", "slots", "labels", "items", "cells"),
@@ -467,17 +411,14 @@ class _Design:
 
     def cells(self) -> tuple[Cell, ...]:
         """Return the kinds of items; a design without cells has one kind."""
-        cells = self.settings.get("cells", [{}])
-        if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
-            raise TemplateError("'cells' is not a list of mappings", path=self.path)
-        return tuple(self._cell(cell) for cell in cells)
-
-    def _cell(self, cell: _Settings) -> Cell:
-        _refuse_unknown(cell, _CELL_SETTINGS, self.path)
-        variables = {**self.variables, **self._values(cell, "with")}
-        labels = {**self.mapping("labels"), **self._values(cell, "labels")}
-        items = self._number({**self.settings, **cell}, "items")
-        return Cell(tuple(self._lines(variables)), items, labels)
+        made = []
+        for cell in _mappings(self.settings.get("cells", [{}]), "cells", self.path):
+            _refuse_unknown(cell, _CELL_SETTINGS, self.path)
+            variables = {**self.variables, **self._values(cell, "with")}
+            labels = {**self.mapping("labels"), **self._values(cell, "labels")}
+            items = self._number({**self.settings, **cell}, "items")
+            made.append(Cell(tuple(self._lines(variables)), items, labels))
+        return tuple(made)
 
     def _lines(self, variables: Mapping[str, str]) -> Iterator[TemplateLine]:
         conditions = self.settings.get("conditions")
@@ -488,22 +429,17 @@ class _Design:
                 # Twice, because the value of a cell's variable may contain a suite's variable.
                 filled = self._filled(self._filled(str(text), variables), variables)
                 line = TemplateLine.parse(condition, filled)
-                if len(line.regions) != len(self.texts("regions")):
-                    raise TemplateError(
-                        f"{filled!r} has {len(line.regions)} regions, not "
-                        f"{len(self.texts('regions'))}",
-                        path=self.path,
-                    )
+                wanted = len(self.texts("regions"))
+                if len(line.regions) != wanted:
+                    problem = f"{filled!r} has {len(line.regions)} regions, not {wanted}"
+                    raise TemplateError(problem, path=self.path)
                 yield line
 
     def _values(self, settings: _Settings, key: str) -> dict[str, str]:
-        value = settings.get(key, {})
-        if not isinstance(value, dict):
-            raise TemplateError(f"{key!r} is not a mapping", path=self.path)
-        kept = {name: str(entry) for name, entry in value.items()}
+        values = {name: str(entry) for name, entry in _mapping(settings, key, self.path)}
         if key == "with":
-            return kept
-        return {name: self._filled(entry, self.variables) for name, entry in kept.items()}
+            return values
+        return {name: self._filled(entry, self.variables) for name, entry in values.items()}
 
     def _number(self, settings: _Settings, key: str) -> int:
         value = settings.get(key)
@@ -597,7 +533,7 @@ class Catalogue(Mapping[str, Callable[[], Suite]]):
 
     def _lexicon(self, name: str) -> Lexicon:
         if name not in self._lexica:
-            path = self._folder / _LEXICA / f"{name}.yaml"
+            path = self._folder / "lexica" / f"{name}.yaml"
             self._lexica[name] = Lexicon.from_mapping(_read_yaml(path), path)
         return self._lexica[name]
 
@@ -607,7 +543,7 @@ GENERATORS: Mapping[str, Callable[[], Suite]] = Catalogue(folder=TEMPLATES)
 
 def _criteria(design: _Design, key: str) -> tuple[Prediction, ...]:
     """Return the predictions, which are comparisons, or the effects, which are differences."""
-    found = []
+    criteria = []
     for name, text in design.mapping(key).items():
         try:
             formula = Formula.parse(text)
@@ -617,8 +553,8 @@ def _criteria(design: _Design, key: str) -> tuple[Prediction, ...]:
             wanted = "a difference" if formula.is_claim else "a comparison"
             problem = f"{design.text('name')}: {key}: {name} must be {wanted}"
             raise TemplateError(problem, path=design.path)
-        found.append(Prediction(name, formula))
-    return tuple(found)
+        criteria.append(Prediction(name, formula))
+    return tuple(criteria)
 
 
 def _chance(design: _Design) -> float | None:
@@ -632,26 +568,26 @@ def _chance(design: _Design) -> float | None:
 
 def _ties(design: _Design) -> CountedTies:
     """Return the rule for ties of a design."""
-    given = design.text("ties") or "any"
-    if given not in get_args(CountedTies):
+    ties = design.text("ties") or "any"
+    if ties not in get_args(CountedTies):
         known = " or ".join(get_args(CountedTies))
-        raise TemplateError(f"ties: {given!r} is not {known}", path=design.path)
-    return cast(CountedTies, given)
+        raise TemplateError(f"ties: {ties!r} is not {known}", path=design.path)
+    return cast(CountedTies, ties)
 
 
 def _read_designs(path: Path) -> Iterator[_Design]:
     common = dict(_read_yaml(path))
-    designs = common.pop("designs", None)
-    if not isinstance(designs, list) or not all(isinstance(each, dict) for each in designs):
-        raise TemplateError("'designs' is not a list of mappings", path=path)
-    for design in designs:
+    for design in _mappings(common.pop("designs", None), "designs", path):
         settings = {**common, **design}
         _refuse_unknown(settings, _SETTINGS, path)
-        chosen = settings.get("for", [{}])
-        if not isinstance(chosen, list) or not all(isinstance(one, dict) for one in chosen):
-            raise TemplateError("'for' is not a list of mappings", path=path)
-        for variables in chosen:
+        for variables in _mappings(settings.get("for", [{}]), "for", path):
             yield _Design(path, settings, {key: str(value) for key, value in variables.items()})
+
+
+def _mappings(value: object, key: str, path: Path) -> list[dict[str, object]]:
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise TemplateError(f"{key!r} is not a list of mappings", path=path)
+    return value
 
 
 def _read_yaml(path: Path) -> _Settings:
@@ -666,8 +602,5 @@ def _read_yaml(path: Path) -> _Settings:
 
 def _refuse_unknown(settings: _Settings, known: frozenset[str], path: Path) -> None:
     if unknown := sorted(str(name) for name in settings if name not in known):
-        raise TemplateError(
-            f"unknown settings: {', '.join(unknown)}",
-            path=path,
-            remedy=f"valid: {', '.join(sorted(known))}",
-        )
+        remedy = f"valid: {', '.join(sorted(known))}"
+        raise TemplateError(f"unknown settings: {', '.join(unknown)}", path=path, remedy=remedy)

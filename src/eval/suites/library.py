@@ -1,15 +1,19 @@
-"""Display order of modifiers, from simple to complex, as listed in ``materials/order.yaml``."""
+"""The library of suites: lookup by name, pattern or file, the catalogue, and export to files.
+
+Tasks, ``runs`` and the studies get all their suites here: those written by hand in ``materials``,
+generated ones, published sets, and files of users, whose suffix says the format. Suites are linted
+when they are loaded; formats are read and written by the modules beside this one.
+"""
 
 from __future__ import annotations
 
 import fnmatch
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NoReturn
 
 from gardenpath.console import FittedTable
 from gardenpath.errors import InputError, remedy_of
@@ -38,15 +42,16 @@ from gardenpath.settings.schema import nearest
 from gardenpath.store.files import write_text
 from gardenpath.util import short_stem
 
-ORDER_FILE = Path(__file__).parent / "materials" / "order.yaml"
+MATERIALS = Path(__file__).parent / "materials"
+_ORDER_FILE = MATERIALS / "order.yaml"
 
 # Names of modifiers from simple to complex.
 Chain = tuple[str, ...]
 
 
 @cache
-def modifier_orders(path: Path = ORDER_FILE) -> tuple[Chain, ...]:
-    """Read the orders of modifiers, each from simple to complex."""
+def modifier_orders(path: Path = _ORDER_FILE) -> tuple[Chain, ...]:
+    """Read the orders in which modifiers are shown, each from simple to complex."""
     try:
         chains = parse_yaml(path.read_text(encoding="utf-8"))["order"]
         return tuple(tuple(map(str, chain)) for chain in chains)
@@ -56,25 +61,21 @@ def modifier_orders(path: Path = ORDER_FILE) -> tuple[Chain, ...]:
 
 
 # ----------------------------------------------------------------------------
-# Lookup of suites: written by hand, generated from templates, or in a user's file.
-
-
-MATERIALS = Path(__file__).parent / "materials"
+# Lookup of suites.
 
 # A file, and the modifier that selects a suite in it if the file is framed.
 _Source = tuple[Path, str]
 
 
-_HOW_TO_TEST = (
-    "add them, as in predictions=\"(verb;%b%) > (verb;%a%)\" (and 'regions=[subject,verb]' if each "
-    "region has a column), or write a YAML file with 'table: {name}' (task=new_suite name=mine "
-    "writes one to start from)"
-)
-
-
-def _load_sheet(path: Path) -> list[Suite]:
-    remedy = _HOW_TO_TEST.format(name=path.name)
-    raise InputError("is a table of items without predictions", path=path, remedy=remedy)
+def _refuse_table(path: Path, line: int | None = None) -> NoReturn:
+    raise InputError(
+        "is a table of items without predictions",
+        path=path,
+        line=line,
+        remedy='add them, as in predictions="(verb;%b%) > (verb;%a%)" (and '
+        "'regions=[subject,verb]' if each region has a column), or write a YAML file with "
+        f"'table: {path.name}' (task=new_suite name=mine writes one to start from)",
+    )
 
 
 def _load_csv(path: Path) -> list[Suite]:
@@ -89,17 +90,8 @@ def _load_csv(path: Path) -> list[Suite]:
     if "item_number" in names:
         return [load_syntaxgym_csv(path)]
     if {"item", "condition"} <= names:
-        raise InputError(
-            "is a table of items without predictions",
-            path=path,
-            line=1,
-            remedy=_HOW_TO_TEST.format(name=path.name),
-        )
+        _refuse_table(path, 1)
     return [load_climp(path)]
-
-
-def _load_given(path: Path, criteria: GivenCriteria) -> list[Suite]:
-    return [load_given_table(path, criteria)]
 
 
 def _load_yaml(path: Path) -> list[Suite]:
@@ -114,7 +106,7 @@ _LOADERS: dict[str, Callable[[Path], list[Suite]]] = {
     ".jsonl": lambda path: [load_blimp(path)],
     ".csv": _load_csv,
     ".tsv": _load_csv,
-    EXCEL_SUFFIX: _load_sheet,
+    EXCEL_SUFFIX: _refuse_table,
 }
 
 _log = logging.getLogger(__name__)
@@ -143,20 +135,22 @@ def load_suites(
     checklist are logged.
     """
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
-    sources: dict[str, Callable[[], list[Suite]]] = {}
-    for each in patterns:
+    loaded: dict[str, list[Suite]] = {}
+    for each in dict.fromkeys(patterns):
         suffix = Path(each).suffix.lower()
         if criteria and suffix in TABLE_SUFFIXES:
-            sources[each] = partial(_load_given, Path(each), criteria)
+            loaded[each] = [load_given_table(Path(each), criteria)]
         elif suffix in _LOADERS:
-            sources[each] = partial(_LOADERS[suffix], Path(each))
+            loaded[each] = _LOADERS[suffix](Path(each))
         elif not is_pair_pattern(each):
-            sources.update(_matching(each))
-    found = [suite for make in sources.values() for suite in make()]
+            for name, source in _matching(each).items():
+                if name not in loaded:
+                    loaded[name] = [_named(name, source)]
+    suites = [suite for own in loaded.values() for suite in own]
     if published := [each for each in patterns if is_pair_pattern(each)]:
-        found += load_pair_suites(published, pairs or PairSource())
-    kept = [one for one in found if not any(fnmatch.fnmatchcase(one.name, p) for p in leave_out)]
-    if found and not kept:
+        suites += load_pair_suites(published, pairs or PairSource())
+    kept = [s for s in suites if not any(fnmatch.fnmatchcase(s.name, p) for p in leave_out)]
+    if suites and not kept:
         raise SuiteError(f"leave_out={list(leave_out)} leaves out all suites")
     return [_checked(suite) for suite in kept]
 
@@ -166,11 +160,11 @@ def load_suite_file(path: Path) -> Suite:
     if path.suffix not in _LOADERS:
         remedy = f"choose one of {', '.join(_LOADERS)}"
         raise InputError("is not a file of a suite", path=path, remedy=remedy)
-    found = _LOADERS[path.suffix](path)
-    if len(found) > 1:
+    suites = _LOADERS[path.suffix](path)
+    if len(suites) > 1:
         remedy = "read all of them with gardenpath.suites(path)"
-        raise InputError(f"has {len(found)} suites, not one", path=path, remedy=remedy)
-    return _checked(found[0])
+        raise InputError(f"has {len(suites)} suites, not one", path=path, remedy=remedy)
+    return _checked(suites[0])
 
 
 def _checked(suite: Suite) -> Suite:
@@ -182,165 +176,129 @@ def _checked(suite: Suite) -> Suite:
     return suite
 
 
-def _matching(pattern: str) -> dict[str, Callable[[], list[Suite]]]:
+def _matching(pattern: str) -> dict[str, _Source | None]:
+    """Return the names that match, with the sources of those that are not generated."""
     authored = _authored()
     if twice := set(authored) & set(GENERATORS):
         raise SuiteError(f"suite {min(twice)} is both in a file and generated")
     names = sorted({*authored, *GENERATORS})
-    found = [
-        name
+    matching = {
+        name: authored.get(name)
         for name in names
         if fnmatch.fnmatchcase(name, pattern) or name.startswith(f"{pattern.rstrip('/')}/")
-    ]
-    if not found:
+    }
+    if not matching:
         heads = sorted({name.split("/")[0] for name in names})
         hint = nearest(pattern, [*names, *heads], heads)
         raise SuiteError(f"unknown suite {pattern!r}; {hint}")
-    return {name: partial(_named, name, authored.get(name)) for name in found}
+    return matching
 
 
-def _named(name: str, source: _Source | None) -> list[Suite]:
+def _named(name: str, source: _Source | None) -> Suite:
     """Return the suite of a name, read from its file or generated."""
     if source is None:
-        return [GENERATORS[name]()]
+        return GENERATORS[name]()
     path, modifier = source
-    return [load_framed_suite(path, modifier) if modifier else load_compact(path)]
+    return load_framed_suite(path, modifier) if modifier else load_compact(path)
 
 
 def _authored() -> dict[str, _Source]:
     """Return names and sources of the authored suites, without reading their items."""
-    found: dict[str, _Source] = {}
+    sources: dict[str, _Source] = {}
     for path in sorted(MATERIALS.rglob("*.yaml")):
-        if path == ORDER_FILE or path.is_relative_to(TEMPLATES) or path.parent == CHECKLIST:
+        if path == _ORDER_FILE or path.is_relative_to(TEMPLATES) or path.parent == CHECKLIST:
             continue
         for name, modifier in names_in_head(path).items():
-            if name in found:
-                raise SuiteError(f"{path} and {found[name][0]} have the same name, {name}")
-            found[name] = (path, modifier)
-    return found
+            if name in sources:
+                raise SuiteError(f"{path} and {sources[name][0]} have the same name, {name}")
+            sources[name] = (path, modifier)
+    return sources
 
 
 # ----------------------------------------------------------------------------
-# Catalogue of suites: a table with counts and examples, and export to files.
+# The catalogue: tables with counts and examples.
 
+
+def example_sentences(suite: Suite) -> tuple[tuple[str, str], ...]:
+    """Return a sentence for each condition of the first item, and its gloss and translation."""
+    if not suite.items:
+        return ()
+    item = suite.items[0]
+    first: dict[str, str] = {}
+    for variant in item.variants:
+        first.setdefault(variant.condition, suite.text(variant))
+    gloss = " ".join(word for words in item.gloss for word in words)
+    notes = {"gloss": gloss, "translation": item.translation}
+    return (*first.items(), *((name, text) for name, text in notes.items() if text))
+
+
+def suite_table(suites: Sequence[Suite], *, examples: bool = False) -> FittedTable:
+    """Return a table for the terminal with a line per suite, or with an example of each."""
+    table = FittedTable("Test suites")
+    table.show_lines = examples
+    table.column("suite")
+    table.column("language")
+    for heading in ("items", "sentences", "conditions"):
+        table.column(heading, right=True)
+    if examples:
+        table.column("example")
+    for suite in suites:
+        counts = (f"{len(suite.items):,}", f"{len(suite.sentences):,}", str(len(suite.conditions)))
+        lines = "\n".join(f"{name}: {text}" for name, text in example_sentences(suite))
+        table.add_row(suite.name, suite.language, *counts, *([lines] if examples else []))
+    return table
+
+
+def class_table(suites: Sequence[Suite]) -> FittedTable:
+    """Return a table with a line for each class of suites of one language."""
+    classes: dict[tuple[str, str], list[Suite]] = {}
+    for suite in suites:
+        # The beginning of a suite's name selects all suites of its class.
+        head = suite.name.rpartition("/")[0] or suite.name
+        classes.setdefault((head, suite.language), []).append(suite)
+    table = FittedTable(
+        "Test suites, by class", "task.show=NAME lists a class, or shows one suite with an example"
+    )
+    table.column("class")
+    table.column("language")
+    for heading in ("suites", "items", "sentences"):
+        table.column(heading, right=True)
+    for (name, language), members in classes.items():
+        items = sum(len(suite.items) for suite in members)
+        sentences = sum(len(suite.sentences) for suite in members)
+        counts = (len(members), items, sentences)
+        table.add_row(name, language, *(f"{count:,}" for count in counts))
+    return table
+
+
+def described_suite(suite: Suite) -> list[str]:
+    """Return lines about one suite: counts, predictions, and an example of each condition."""
+    counts = f"{len(suite.items):,} items, {len(suite.sentences):,} sentences"
+    return [
+        f"{suite.name} ({suite.language})",
+        f"class {suite.kind}" + (f", modifier {suite.modifier}" if suite.modifier else ""),
+        f"{counts}, {len(suite.conditions)} conditions: {', '.join(suite.conditions)}",
+        *(f"prediction: {prediction.formula}" for prediction in suite.predictions),
+        "first item:",
+        *(f"  {name}: {text}" for name, text in example_sentences(suite)),
+    ]
+
+
+# ----------------------------------------------------------------------------
+# Export to files.
 
 ExportFormat = Literal["syntaxgym", "text", "compact"]
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteEntry:
-    """One suite.
-
-    ``example`` has a sentence for each condition of the first item, and gloss and translation of
-    the first sentence if the item has them.
-    """
-
-    name: str
-    language: str
-    kind: str
-    modifier: str
-    items: int
-    sentences: int
-    conditions: tuple[str, ...]
-    predictions: tuple[str, ...]
-    example: tuple[tuple[str, str], ...]
-
-
-def suite_entries(suites: Iterable[Suite]) -> list[SuiteEntry]:
-    """Return one entry per suite; ``sentences`` counts distinct sentences."""
-    return [
-        SuiteEntry(
-            name=suite.name,
-            language=suite.language,
-            kind=suite.kind,
-            modifier=suite.modifier,
-            items=len(suite.items),
-            sentences=len(suite.sentences),
-            conditions=suite.conditions,
-            predictions=tuple(str(one.formula) for one in suite.predictions),
-            example=_example(suite),
-        )
-        for suite in suites
-    ]
-
-
-def _example(suite: Suite) -> tuple[tuple[str, str], ...]:
-    if not suite.items:
-        return ()
-    first: dict[str, str] = {}
-    for variant in suite.items[0].variants:
-        first.setdefault(variant.condition, suite.text(variant))
-    item = suite.items[0]
-    gloss = " ".join(word for words in item.gloss for word in words)
-    said = {"gloss": gloss, "translation": item.translation}
-    return (*first.items(), *((name, text) for name, text in said.items() if text))
-
-
-def suite_table(entries: Sequence[SuiteEntry], *, examples: bool = False) -> FittedTable:
-    """Return a table for the terminal with a line per suite, or with an example of each."""
-    found = FittedTable("Test suites")
-    found.show_lines = examples
-    found.column("suite")
-    found.column("language")
-    for heading in ("items", "sentences", "conditions"):
-        found.column(heading, right=True)
-    if examples:
-        found.column("example")
-    for entry in entries:
-        counts = (f"{entry.items:,}", f"{entry.sentences:,}", str(len(entry.conditions)))
-        lines = "\n".join(f"{name}: {text}" for name, text in entry.example)
-        found.add_row(entry.name, entry.language, *counts, *([lines] if examples else []))
-    return found
-
-
-def class_table(entries: Sequence[SuiteEntry]) -> FittedTable:
-    """Return a table with a line for each class of suites of one language."""
-    classes: dict[tuple[str, str], list[SuiteEntry]] = {}
-    for entry in entries:
-        classes.setdefault((_group(entry), entry.language), []).append(entry)
-    found = FittedTable(
-        "Test suites, by class", "task.show=NAME lists a class, or shows one suite with an example"
-    )
-    found.column("class")
-    found.column("language")
-    for heading in ("suites", "items", "sentences"):
-        found.column(heading, right=True)
-    for (name, language), members in classes.items():
-        counts = (len(members), sum(x.items for x in members), sum(x.sentences for x in members))
-        found.add_row(name, language, *(f"{count:,}" for count in counts))
-    return found
-
-
-def _group(entry: SuiteEntry) -> str:
-    """Return the beginning of a suite's name, which selects all suites of its class."""
-    return entry.name.rpartition("/")[0] or entry.name
-
-
-def described_suite(entry: SuiteEntry) -> list[str]:
-    """Return lines about one suite: counts, predictions, and an example of each condition."""
-    about = f"{entry.items:,} items, {entry.sentences:,} sentences, {len(entry.conditions)}"
-    return [
-        f"{entry.name} ({entry.language})",
-        f"class {entry.kind}" + (f", modifier {entry.modifier}" if entry.modifier else ""),
-        f"{about} conditions: {', '.join(entry.conditions)}",
-        *(f"prediction: {formula}" for formula in entry.predictions),
-        "first item:",
-        *(f"  {name}: {text}" for name, text in entry.example),
-    ]
-
-
-def dump_text(suite: Suite) -> str:
-    """Return one sentence per line, item by item, with spaces between words.
-
-    Spaces are written for all languages, so that other programs read the same words.
-    """
-    lines = (" ".join(variant.words) for item in suite.items for variant in item.variants)
-    return "".join(f"{line}\n" for line in lines)
+def _dump_text(suite: Suite) -> str:
+    """Return one sentence per line, with spaces in all languages, so that words are the same."""
+    variants = (variant for item in suite.items for variant in item.variants)
+    return "".join(f"{' '.join(variant.words)}\n" for variant in variants)
 
 
 _FORMS: Mapping[str, tuple[str, Callable[[Suite], str]]] = {
     "syntaxgym": (".json", dump_syntaxgym),
-    "text": (".txt", dump_text),
+    "text": (".txt", _dump_text),
     "compact": (".yaml", dump_compact),
 }
 
@@ -351,8 +309,7 @@ def export(suite: Suite, folder: Path, form: ExportFormat = "syntaxgym") -> Path
         raise SuiteError(f"unknown export format {form!r}; {nearest(form, _FORMS)}")
     suffix, dump = _FORMS[form]
     # The name may come from an untrusted file and must not point outside the folder.
-    stem = re.sub(r"[^\w-]+", "_", suite.name).strip("_")
-    stem = short_stem(stem) or "suite"
+    stem = short_stem(re.sub(r"[^\w-]+", "_", suite.name).strip("_")) or "suite"
     path = folder / f"{stem}{suffix}"
     write_text(path, dump(suite))
     return path

@@ -1,7 +1,8 @@
-"""Pairs of words that alternate between the variants of an item, with their corpus frequencies.
+"""The linter of suites: mistakes of form, words that a model does not know, and a checklist.
 
-If one of two nouns, verbs or reflexives is far more frequent than the other, a model may prefer it
-for that reason alone.
+The library lints what it loads, the task ``lint`` also against the vocabulary and corpus of a run.
+The checklist knows what the six Mandarin classes test. Nothing here needs a model or changes a
+suite: complaints are returned, and only :func:`check` raises.
 """
 
 from __future__ import annotations
@@ -10,17 +11,22 @@ import itertools
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from gardenpath.eval.suites.formula import WHOLE_SENTENCE, Comparison, Formula, Term, Value, walk
+from gardenpath.eval.suites.formula import WHOLE_SENTENCE, Term, walk
 from gardenpath.eval.suites.suite import Glosses, Item, Suite, SuiteError, Variant
 from gardenpath.safe_text import parse_yaml
 from gardenpath.settings.schema import nearest
 from gardenpath.util import Words
+
+# ----------------------------------------------------------------------------
+# Pairs of words that alternate between the variants of an item, with their corpus frequencies. If
+# one of two nouns, verbs or reflexives is far more frequent than the other, a model may prefer it
+# for that reason alone.
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +71,8 @@ def _pairs(suite: Suite, item: Item) -> Iterator[tuple[str, str, str]]:
     regions = [*suite.critical, *suite.differing] or list(suite.regions)
     for region in dict.fromkeys(regions):
         place = suite.region_index(region)
-        for one, other in itertools.combinations(item.variants, 2):
-            left, right = one.regions[place], other.regions[place]
+        for first, second in itertools.combinations(item.variants, 2):
+            left, right = first.regions[place], second.regions[place]
             if len(left) == len(right):
                 pairs = zip(left, right, strict=True)
                 yield from ((region, a, b) for a, b in pairs if a != b)
@@ -78,10 +84,7 @@ def _pairs(suite: Suite, item: Item) -> Iterator[tuple[str, str, str]]:
 # An ``error`` makes predictions meaningless (an unknown region, a region of interest without
 # words); a ``warning`` marks a possible mistake (an item with the same sentence twice).
 
-
 Severity = Literal["error", "warning"]
-
-_ADD_PREDICTIONS = "add predictions:, as in mismatch: (verb;%b%) > (verb;%a%)"
 
 # Unicode categories of characters that are invisible or look like spaces.
 _INVISIBLE = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
@@ -105,59 +108,34 @@ class Complaint:
 
 def lint(suite: Suite) -> list[Complaint]:
     """Return all complaints, errors first."""
-    found = list(_shapes(suite))
-    if not any(one.severity == "error" for one in found):
+    complaints = list(_shapes(suite))
+    if not any(each.severity == "error" for each in complaints):
         # The other checks require valid regions and terms.
-        found += [
+        complaints += [
             *_strange_words(suite),
             *_empty_targets(suite),
             *_differences(suite),
             *_repetitions(suite),
             *_glosses(suite),
         ]
-    return sorted(found, key=lambda one: one.severity)
+    return sorted(complaints, key=lambda each: each.severity)
 
 
 def check(suite: Suite) -> list[Complaint]:
     """Return the warnings about a suite; raise SuiteError if there are errors."""
-    found = lint(suite)
-    if errors := [one for one in found if one.severity == "error"]:
-        shown = "\n".join(f"  - {one}" for one in errors[:10])
+    complaints = lint(suite)
+    if errors := [each for each in complaints if each.severity == "error"]:
+        shown = "\n".join(f"  - {error}" for error in errors[:10])
         more = f"\n  and {len(errors) - 10} more" if len(errors) > 10 else ""
         raise SuiteError(f"suite {suite.name} cannot be used:\n{shown}{more}")
-    return found
+    return complaints
 
 
-def target_regions(suite: Suite) -> tuple[str, ...]:
-    """Return the critical regions and the regions that occur in predictions, in order."""
-    terms = {term.region for one in suite.predictions for term in one.formula.terms}
-    if WHOLE_SENTENCE in terms:
-        return suite.regions
-    places = {suite.region_index(region) for region in {*terms, *suite.critical}}
-    return tuple(suite.regions[place] for place in sorted(places))
+def _terms(suite: Suite) -> Iterator[Term]:
+    return (term for prediction in suite.predictions for term in prediction.formula.terms)
 
 
 def _shapes(suite: Suite) -> Iterator[Complaint]:
-    yield from _terms(suite)
-    for number, times in Counter(item.number for item in suite.items).items():
-        if times > 1:
-            yield Complaint(
-                "error", number, "", "", f"{times} items have this number; number each item once"
-            )
-    if not suite.items:
-        yield Complaint("error", None, "", "", "no items; write at least one below items:")
-    if not suite.predictions:
-        yield Complaint("warning", None, "", "", f"no predictions; {_ADD_PREDICTIONS}")
-    compared = {term.condition for one in suite.predictions for term in one.formula.terms}
-    usual = {
-        condition: Counter(len(item.of_condition(condition)) for item in suite.items)
-        for condition in suite.conditions
-    }
-    for item in suite.items:
-        yield from _item_shape(suite, item, compared, usual)
-
-
-def _terms(suite: Suite) -> Iterator[Complaint]:
     numbers = [str(number) for number in range(1, len(suite.regions) + 1)]
     for prediction in suite.predictions:
         for term in prediction.formula.terms:
@@ -168,6 +146,22 @@ def _terms(suite: Suite) -> Iterator[Complaint]:
             if term.condition not in suite.conditions:
                 hint = nearest(term.condition, suite.conditions)
                 yield Complaint("error", None, term.condition, "", f"{what} condition; {hint}")
+    for number, times in Counter(item.number for item in suite.items).items():
+        if times > 1:
+            message = f"{times} items have this number; number each item once"
+            yield Complaint("error", number, "", "", message)
+    if not suite.items:
+        yield Complaint("error", None, "", "", "no items; write at least one below items:")
+    if not suite.predictions:
+        remedy = "add predictions:, as in mismatch: (verb;%b%) > (verb;%a%)"
+        yield Complaint("warning", None, "", "", f"no predictions; {remedy}")
+    compared = {term.condition for term in _terms(suite)}
+    usual = {
+        condition: Counter(len(item.of_condition(condition)) for item in suite.items)
+        for condition in suite.conditions
+    }
+    for item in suite.items:
+        yield from _item_shape(suite, item, compared, usual)
 
 
 def _item_shape(
@@ -178,13 +172,8 @@ def _item_shape(
         expected = usual[condition].most_common(1)[0][0]
         if count == 0:
             severity: Severity = "error" if condition in compared else "warning"
-            yield Complaint(
-                severity,
-                item.number,
-                condition,
-                "",
-                "the item lacks this condition; add a sentence",
-            )
+            message = "the item lacks this condition; add a sentence"
+            yield Complaint(severity, item.number, condition, "", message)
         elif count != expected:
             message = f"{count} variants, but most items have {expected}; check the rows"
             yield Complaint("warning", item.number, condition, "", message)
@@ -228,33 +217,26 @@ def _empty_targets(suite: Suite) -> Iterator[Complaint]:
     """Yield a warning for an empty term of a sum, an error if a whole side has no words."""
     for item in suite.items:
         for prediction in suite.predictions:
-            for side in _sides(prediction.formula):
-                empty = [term for term in side if _is_empty(suite, item, term)]
-                severity: Severity = "error" if len(empty) == len(side) else "warning"
+            comparisons = prediction.formula.comparisons
+            for side in (side for each in comparisons for side in (each.left, each.right)):
+                terms = [node for node in walk(side) if isinstance(node, Term)]
+                empty = [
+                    term
+                    for term in terms
+                    if not all(
+                        variant.words
+                        if term.region == WHOLE_SENTENCE
+                        else variant.regions[suite.region_index(term.region)]
+                        for variant in item.of_condition(term.condition)
+                    )
+                ]
+                severity: Severity = "error" if len(empty) == len(terms) else "warning"
                 for term in empty:
                     message = (
                         f"no words in this region, which prediction {prediction.name} uses; fill "
                         "it, or leave it out of the prediction"
                     )
                     yield Complaint(severity, item.number, term.condition, term.region, message)
-
-
-def _sides(formula: Formula) -> Iterator[list[Term]]:
-    sides: list[Value] = []
-    for node in walk(formula.tree):
-        if isinstance(node, Comparison):
-            sides += [node.left, node.right]
-    for side in sides:
-        if terms := [node for node in walk(side) if isinstance(node, Term)]:
-            yield terms
-
-
-def _is_empty(suite: Suite, item: Item, term: Term) -> bool:
-    variants = item.of_condition(term.condition)
-    if term.region == WHOLE_SENTENCE:
-        return not all(variant.words for variant in variants)
-    place = suite.region_index(term.region)
-    return not all(variant.regions[place] for variant in variants)
 
 
 def _differences(suite: Suite) -> Iterator[Complaint]:
@@ -325,28 +307,29 @@ def lint_against(
     ``knows``: whether a word is in the model's vocabulary; ``count``: its frequency in the model's
     training corpus.
     """
-    unknown = tuple(_unknown_words(suite, knows))
-    return LexicalCheck(unknown, word_pairs(suite, count))
-
-
-def _unknown_words(suite: Suite, knows: Callable[[str], bool]) -> Iterator[Complaint]:
-    targets = [(region, suite.region_index(region)) for region in target_regions(suite)]
-    for item, variant in _variants(suite):
-        for region, place in targets:
-            unknown = [word for word in variant.regions[place] if not knows(word)]
-            for word in dict.fromkeys(unknown):
-                message = f"out-of-vocabulary word {word!r}"
-                yield Complaint("warning", item.number, variant.condition, region, message)
+    terms = {term.region for term in _terms(suite)}
+    if WHOLE_SENTENCE in terms:
+        terms = {*suite.regions}
+    targets = sorted({suite.region_index(region) for region in {*terms, *suite.critical}})
+    unknown = [
+        Complaint(
+            *("warning", item.number, variant.condition, suite.regions[place]),
+            f"out-of-vocabulary word {word!r}",
+        )
+        for item, variant in _variants(suite)
+        for place in targets
+        for word in dict.fromkeys(variant.regions[place])
+        if not knows(word)
+    ]
+    return LexicalCheck(tuple(unknown), word_pairs(suite, count))
 
 
 # ----------------------------------------------------------------------------
-# What the items of the six Mandarin classes must have, and the words that decide it.
-#
-# Each class has a function that yields what is wrong with an item. The lists of words are in
-# ``materials/checklist``.
+# What the items of the six Mandarin classes must have beyond their shape: a mismatched classifier
+# must not be one that speakers accept for the noun, the main verb before a garden path must not
+# take a clause, and so on. Each class has a function that yields what is wrong with an item.
 
-
-# The folder of the lists.
+# The folder of the lists of words.
 CHECKLIST = Path(__file__).parent / "materials" / "checklist"
 
 DE, STOP = "的", "。"
@@ -558,15 +541,6 @@ CLASSES: Mapping[str, ClassRules] = {
 }
 
 
-# ----------------------------------------------------------------------------
-# Checklist of the Mandarin suites: what every item of a class must have, apart from its shape.
-#
-# The linter finds mistakes of form that any suite can have. The checklist knows what the six
-# classes test: a mismatched classifier must not be one that speakers accept for the noun, the main
-# verb before a garden path must not take a clause, and so on (``class_rules``). It applies to
-# suites with the regions of these classes and to no others.
-
-
 def checklist(suite: Suite) -> list[Complaint]:
     """Return what the items of a suite lack; nothing for suites of other classes or shapes."""
     rules = CLASSES.get(suite.kind)
@@ -575,41 +549,23 @@ def checklist(suite: Suite) -> list[Complaint]:
     if suite.conditions != rules.conditions:
         message = f"conditions must be {', '.join(rules.conditions)}, in this order"
         return [Complaint("warning", None, "", "", message)]
-    found = [*_whole_suite(suite, rules)]
+    complaints = [*_whole_suite(suite, rules)]
     glosses = Glosses(suite)
     for item in suite.items:
         if [variant.condition for variant in item.variants] != list(rules.conditions):
             message = "needs one sentence in each condition, in the order of the suite"
-            found.append(Complaint("warning", item.number, "", "", message))
+            complaints.append(Complaint("warning", item.number, "", "", message))
             continue
         sentences = RegionWords(suite, item)
         findings = [*_every_class(sentences, rules), *rules.rules(sentences)]
-        findings += _unglossed(item, glosses)
-        found += [Complaint("warning", item.number, *each) for each in dict.fromkeys(findings)]
-    return found
-
-
-def compare_sisters(suites: Sequence[Suite]) -> list[Complaint]:
-    """Return differences between suites of one class beyond the modifier.
-
-    All must have the same items, and item n must be the same frame in all of them.
-    """
-    frames = [{item.number: _frame(suite, item) for item in suite.items} for suite in suites]
-    found = []
-    for suite, own in zip(suites[1:], frames[1:], strict=True):
-        for number in sorted({*own, *frames[0]}):
-            if own.get(number) != frames[0].get(number):
-                message = f"not the frame that it has in {suites[0].name}"
-                found.append(Complaint("warning", number, "", "", f"{suite.name}: {message}"))
-    return found
-
-
-def _frame(suite: Suite, item: Item) -> tuple[tuple[str, tuple[Words, ...]], ...]:
-    place = suite.region_index("modifier")
-    return tuple(
-        (variant.condition, (*variant.regions[:place], *variant.regions[place + 1 :]))
-        for variant in item.variants
-    )
+        texts = glosses.of(item)
+        for variant in item.variants if texts else ():
+            for word, gloss in zip(variant.words, texts[variant.condition, 1], strict=True):
+                if not gloss:
+                    message = f"no gloss of {word}; add it to 'glosses' of the suite"
+                    findings.append((variant.condition, "", message))
+        complaints += [Complaint("warning", item.number, *each) for each in dict.fromkeys(findings)]
+    return complaints
 
 
 def _whole_suite(suite: Suite, rules: ClassRules) -> Iterator[Complaint]:
@@ -624,28 +580,15 @@ def _whole_suite(suite: Suite, rules: ClassRules) -> Iterator[Complaint]:
             message = f"repeats {', '.join(rules.unique)} of item {first}"
             yield Complaint("warning", item.number, "", "", message)
     if suite.kind == "verb_noun":
-        yield from _balance(suite)
-
-
-def _balance(suite: Suite) -> Iterator[Complaint]:
-    """Each verb must be compatible as often as it is incompatible."""
-    place = suite.region_index("verb")
-    counts: Counter[Words] = Counter()
-    for item in suite.items:
-        for variant, sign in zip(item.variants, (1, -1), strict=False):
-            counts[variant.regions[place]] += sign
-    for verb, difference in counts.items():
-        if difference:
-            message = f"{' '.join(verb)} is not compatible as often as it is incompatible"
-            yield Complaint("warning", None, "", "verb", message)
-
-
-def _unglossed(item: Item, glosses: Glosses) -> Iterator[Finding]:
-    found = glosses.of(item)
-    for variant in item.variants if found else ():
-        for word, gloss in zip(variant.words, found[variant.condition, 1], strict=True):
-            if not gloss:
-                yield variant.condition, "", f"no gloss of {word}; add it to 'glosses' of the suite"
+        verb = suite.region_index("verb")
+        counts: Counter[Words] = Counter()
+        for item in suite.items:
+            for variant, sign in zip(item.variants, (1, -1), strict=False):
+                counts[variant.regions[verb]] += sign
+        for words, difference in counts.items():
+            if difference:
+                message = f"{' '.join(words)} is not compatible as often as it is incompatible"
+                yield Complaint("warning", None, "", "verb", message)
 
 
 def _every_class(of: RegionWords, rules: ClassRules) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
-"""YAML as nodes with line numbers, so that every error message names a line.
+"""What the readers of suites share: YAML with line numbers, and tables of text and Excel.
 
-Scalars are read as text, without conversion: ``no`` is a word, not false.
+The readers beside this module, published tables and the readers of stimuli call it. Every error
+names the file and, where there is one, the line. Nothing here knows what a suite is.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,8 @@ _QUOTES = (
     "put quotation marks around text that starts with a character such as [ or |, or contains ': '"
 )
 
-# Several words without any special character of YAML, as in most lines of most suites.
-_SURELY_PLAIN = re.compile(r"(?=.+ )[^\W\d_][\w |.'’，。？！、；-]*[\w.'’，。？！]")
+# ----------------------------------------------------------------------------
+# YAML as nodes. Scalars are read as text, without conversion: ``no`` is a word, not false.
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class YamlEntry:
 
 @dataclass(frozen=True, slots=True)
 class YamlNodes:
-    """The nodes of one file, or of ``given`` text, of which messages name no lines."""
+    """The nodes of one file, or of the text ``content``, of which messages name no lines."""
 
     path: str
-    given: str | None = None
+    content: str | None = None
 
     def root(self) -> yaml.Node:
         """Return the whole file as one node. The safe loader constructs only plain data."""
-        text = read_text(self.path) if self.given is None else self.given
+        text = read_text(self.path) if self.content is None else self.content
         try:
             node = yaml_tree(text)
         except MalformedTextError as error:
@@ -61,39 +61,52 @@ class YamlNodes:
 
     def error(self, problem: str, node: yaml.Node, remedy: str = "") -> InputError:
         """Return an error with the line of a node."""
-        line = node.start_mark.line + 1 if self.given is None else None
+        line = node.start_mark.line + 1 if self.content is None else None
         return InputError(problem, path=self.path, line=line, remedy=remedy)
 
     def mapping(self, node: yaml.Node, what: str) -> dict[str, YamlEntry]:
         """Return keys and values; raise an error if a key occurs twice."""
         if not isinstance(node, yaml.MappingNode):
             raise self.error(f"{what} must be lines of the form 'key: value'", node)
-        found: dict[str, YamlEntry] = {}
+        entries: dict[str, YamlEntry] = {}
         for key, value in node.value:
             name = self.text(key, f"a key of {what}")
-            if name in found:
-                first = found[name].key.start_mark.line + 1
+            if name in entries:
+                first = entries[name].key.start_mark.line + 1
                 raise self.error(f"{name!r} occurs twice in {what}", key, f"first in line {first}")
-            found[name] = YamlEntry(key, value)
-        return found
+            entries[name] = YamlEntry(key, value)
+        return entries
 
     def entries(
         self, node: yaml.Node, what: str, *, known: Sequence[str], required: Sequence[str]
     ) -> dict[str, YamlEntry]:
         """Return keys and values; each must be ``known``, and all ``required`` ones are there."""
-        found = self.mapping(node, what)
-        for name, entry in found.items():
+        entries = self.mapping(node, what)
+        for name, entry in entries.items():
             if name not in known:
                 raise self.error(f"unknown entry {name!r}", entry.key, nearest(name, known))
-        if missing := [name for name in required if name not in found]:
+        if missing := [name for name in required if name not in entries]:
             raise self.error(f"missing: {', '.join(missing)}", node)
-        return found
+        return entries
+
+    def require_known(self, name: str, valid: Sequence[str], what: str, node: yaml.Node) -> None:
+        """Raise an error if a name is not one of the valid ones."""
+        if name not in valid:
+            raise self.error(f"{what} {name!r} is unknown", node, nearest(name, valid))
 
     def text(self, node: yaml.Node, what: str) -> str:
         """Return a scalar as text."""
         if not isinstance(node, yaml.ScalarNode):
             raise self.error(f"{what} must be text", node, _QUOTES)
         return str(node.value)
+
+    def texts(self, node: yaml.Node, what: str) -> dict[str, str]:
+        """Return a mapping of texts, without blanks around them."""
+        entries = self.mapping(node, what)
+        return {
+            name: self.text(entry.value, f"{what}: {name}").strip()
+            for name, entry in entries.items()
+        }
 
     def items(self, node: yaml.Node) -> list[yaml.Node]:
         """Return the elements of a list; any other node becomes a list of one."""
@@ -115,47 +128,8 @@ class YamlNodes:
             raise self.error(f"{what} must be text, numbers or lists", node, remedy) from error
 
 
-def flow(value: Any) -> str:
-    """Return a nested value as YAML on one line."""
-    if isinstance(value, str):
-        return scalar(value, in_brackets=True)
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{flow(name)}: {flow(one)}' for name, one in value.items())}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(flow, value))}]"
-    dumped: str = yaml.safe_dump([value], default_flow_style=True)
-    return dumped.strip()[1:-1]
-
-
-@lru_cache(maxsize=10_000)
-def scalar(text: str, *, in_brackets: bool = False) -> str:
-    """Return text as YAML: unquoted if it reads back as the same text, else quoted."""
-    return text if _is_plain(text, in_brackets) else _quoted(text)
-
-
-def _is_plain(text: str, in_brackets: bool) -> bool:
-    if _SURELY_PLAIN.fullmatch(text):
-        return True
-    probe = f"{{key: {text}}}" if in_brackets else f"key: {text}"
-    try:
-        node = yaml_tree(probe)
-    except MalformedTextError:
-        return False
-    if not isinstance(node, yaml.MappingNode) or len(node.value) != 1:
-        return False
-    value = node.value[0][1]
-    is_text = isinstance(value, yaml.ScalarNode) and value.tag == "tag:yaml.org,2002:str"
-    return is_text and not value.style and value.value == text
-
-
-def _quoted(text: str) -> str:
-    dumped = yaml.safe_dump(text, default_style='"', allow_unicode=True, width=float("inf"))
-    return dumped.rstrip("\n")
-
-
 # ----------------------------------------------------------------------------
 # Tables with a header, separated by tabs, commas or semicolons.
-
 
 # Usual names of columns, by what they hold.
 COLUMN_ROLES: Mapping[str, tuple[str, ...]] = {
@@ -175,14 +149,6 @@ _TOO_WIDE = (
     "names of rows, give it a name"
 )
 _TOO_NARROW = "separate all rows like the header, and fill them up with empty cells"
-_OF_QUOTES = {
-    "unexpected end of data": "a quotation mark is not closed",
-    "expected after": "a quotation mark within a cell",
-}
-_CLOSE_QUOTES = (
-    'close all quotation marks; a cell with quotation marks of its own is "a ""quoted"" word"'
-)
-_SEPARATORS_ARE = "separate columns by commas, semicolons or tabs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +182,8 @@ def read_csv_table(path: Path) -> CsvTable:
     separator = separator_of(first)
     if separator not in first and first.count("|") > 1:
         problem = "the columns are separated by |"
-        raise InputError(problem, path=path, line=skipped + 1, remedy=_SEPARATORS_ARE)
+        remedy = "separate columns by commas, semicolons or tabs"
+        raise InputError(problem, path=path, line=skipped + 1, remedy=remedy)
     lines = io.StringIO(text, newline="")
     reader: Iterator[tuple[int, list[str]]]
     if separator not in first and len(first.split()) > 1:
@@ -241,10 +208,8 @@ def table_of(
         remedy = "write a line with the names of the columns, and a row per sentence or region"
         raise InputError("the table is empty", path=path, remedy=remedy)
     if twice := [name for name, count in Counter(header).items() if name and count > 1]:
-        remedy = "rename one of them"
-        raise InputError(
-            f"has two columns {twice[0]!r}", path=path, line=skipped + 1, remedy=remedy
-        )
+        problem = f"has two columns {twice[0]!r}"
+        raise InputError(problem, path=path, line=skipped + 1, remedy="rename one of them")
     rows = []
     for number, cells in reader:
         line = skipped + number
@@ -265,10 +230,13 @@ def csv_rows(reader: Any, path: str | Path) -> Iterator[tuple[int, Any]]:
         try:
             cells = next(reader, None)
         except csv.Error as error:  # for example a cell of more than 131,072 characters
-            problem = next(
-                (said for of, said in _OF_QUOTES.items() if of in str(error)), str(error)
-            )
-            raise InputError(problem, path=path, line=line, remedy=_CLOSE_QUOTES) from error
+            problem = str(error)
+            if "unexpected end of data" in problem:
+                problem = "a quotation mark is not closed"
+            elif "expected after" in problem:
+                problem = "a quotation mark within a cell"
+            remedy = 'close all quotation marks; a cell with some of its own is "a ""quoted"" word"'
+            raise InputError(problem, path=path, line=line, remedy=remedy) from error
         if cells is None:
             return
         yield reader.line_num, cells
@@ -299,16 +267,13 @@ def separator_of(header: str) -> str:
 # Excel files need the package openpyxl. They are archives of XML, so their unpacked size is
 # limited before they are read, and XML with definitions of its own is refused.
 
-
 EXCEL_SUFFIX = ".xlsx"
 # Suffixes of tables, and those of other programs that are refused with a remedy.
 TABLE_SUFFIXES = (".csv", ".tsv", EXCEL_SUFFIX)
 _OTHER_SHEETS = (".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
-
 _MOST_UNPACKED = 200 * 2**20
 _MOST_ROWS = 1_000_000
 _MOST_COLUMNS = 1_000
-_DEFINITIONS = (b"<!DOCTYPE", b"<!ENTITY")
 _SAVE_AS_CSV = "save the sheet as CSV (UTF-8) and name that file"
 
 
@@ -326,7 +291,14 @@ def read_items_table(path: Path, *, sheet: str | None = None) -> CsvTable:
 
 
 def _read_excel(path: Path, sheet: str | None) -> CsvTable:
-    openpyxl = _library(path)
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise InputError(
+            "is an Excel file, which needs the package openpyxl",
+            path=path,
+            remedy=f"pip install 'gardenpath[excel]' (or openpyxl), or {_SAVE_AS_CSV}",
+        ) from error
     _require_small(path)
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
@@ -348,18 +320,6 @@ def _read_excel(path: Path, sheet: str | None) -> CsvTable:
         book.close()
 
 
-def _library(path: Path) -> Any:
-    try:
-        import openpyxl
-    except ImportError as error:
-        raise InputError(
-            "is an Excel file, which needs the package openpyxl",
-            path=path,
-            remedy=f"pip install 'gardenpath[excel]' (or openpyxl), or {_SAVE_AS_CSV}",
-        ) from error
-    return openpyxl
-
-
 def _require_small(path: Path) -> None:
     """Refuse files that are no archives, unpack to too much, or define entities of XML."""
     try:
@@ -369,7 +329,7 @@ def _require_small(path: Path) -> None:
                 limit = f"{_MOST_UNPACKED // 2**20} MB"
                 raise InputError(f"unpacks to more than {limit}", path=path, remedy=_SAVE_AS_CSV)
             for member in members:
-                if any(one in archive.read(member) for one in _DEFINITIONS):
+                if any(text in archive.read(member) for text in (b"<!DOCTYPE", b"<!ENTITY")):
                     raise InputError("has definitions of XML", path=path, remedy=_SAVE_AS_CSV)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error

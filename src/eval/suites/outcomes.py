@@ -1,33 +1,28 @@
-"""The margin by which a prediction holds, its search error, and whether the outcome could flip.
+"""Outcomes of predictions for the items of a suite: margins, their errors, ties, usable items.
 
-The margin of a comparison is the difference of its sides in the predicted direction; with ``&`` the
-smallest margin counts, with ``|`` the largest. A comparison is undecided if its margin lies within
-the 95 % interval of its search error. An outcome could flip if undecided comparisons decide it:
-``a > b & a > c`` with an undecided first comparison could flip, unless the second is certainly
-false.
+``runs`` scores suites here, from tables of region surprisals; the reports and statistics ask which
+items are usable. Nothing is read, written or printed. Settings take their constants from this
+module, so that it may not import pandas.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, assert_never, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.formula import (
-    WHOLE_SENTENCE,
     And,
-    Arithmetic,
     Claim,
     Comparison,
     Formula,
     FormulaError,
     Lookup,
-    Number,
     Or,
-    Term,
     Value,
     equality_tolerance,
 )
@@ -35,24 +30,33 @@ from gardenpath.eval.suites.regions import (
     Deviations,
     ErrorLookup,
     RegionTable,
-    exact_sum,
+    quantity,
     quantity_error,
     weighted_sum,
 )
 from gardenpath.eval.suites.suite import (
     CountedTies,
     Item,
-    Prediction,
     Ranks,
     Suite,
     agrees,
     holds_in_order,
     share_of_orders,
 )
-from gardenpath.util import Words, spaced
+from gardenpath.util import spaced
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# ----------------------------------------------------------------------------
+# The margin by which a prediction holds, its search error, and whether the outcome could flip.
+#
+# The margin of a comparison is the difference of its sides in the predicted direction; with ``&``
+# the smallest margin counts, with ``|`` the largest. A comparison is undecided if its margin lies
+# within the 95 % interval of its search error. An outcome could flip if undecided comparisons
+# decide it: ``a > b & a > c`` with an undecided first comparison could flip, unless the second is
+# certainly false.
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +67,16 @@ class Margin:
     comparison: Comparison
 
 
-@dataclass(frozen=True, slots=True)
-class MarginError:
-    """Standard error of a margin in bits, and whether the outcome could flip (None: unknown)."""
-
-    standard_error: float = math.nan
-    could_flip: bool | None = None
-
-
-UNKNOWN_ERROR = MarginError()
-
-
 def margin(claim: Claim, values: Mapping[Value, float]) -> Margin:
     """Return the margin of a claim, given the values of the compared quantities."""
-    match claim:
-        case Comparison():
-            return Margin(_margin_bits(claim, values), claim)
-        case And():
-            return min(_all_or_nan(claim.parts, values), key=lambda one: one.bits)
-        case Or():
-            return max(_all_or_nan(claim.parts, values), key=lambda one: one.bits)
-        case _:
-            assert_never(claim)
+    if isinstance(claim, Comparison):
+        return Margin(_margin_bits(claim, values), claim)
+    margins = [margin(part, values) for part in claim.parts]
+    for part in margins:
+        if math.isnan(part.bits):
+            return part
+    decisive = min if isinstance(claim, And) else max
+    return decisive(margins, key=lambda part: part.bits)
 
 
 def _margin_bits(comparison: Comparison, values: Mapping[Value, float]) -> float:
@@ -94,74 +86,51 @@ def _margin_bits(comparison: Comparison, values: Mapping[Value, float]) -> float
     return difference if comparison.operator == ">" else -difference
 
 
-def _all_or_nan(parts: Sequence[Claim], values: Mapping[Value, float]) -> list[Margin]:
-    found = [margin(part, values) for part in parts]
-    undefined = [one for one in found if math.isnan(one.bits)]
-    return undefined[:1] or found
+def spreads_of(
+    comparisons: Sequence[Comparison], errors: ErrorLookup | None
+) -> dict[Comparison, Deviations | None]:
+    """Return the deviations of the difference of the two sides; None if they are not known."""
+    if errors is None:
+        return dict.fromkeys(comparisons)
+    return {
+        pair: weighted_sum(
+            [(1.0, quantity_error(pair.left, errors)), (-1.0, quantity_error(pair.right, errors))]
+        )
+        for pair in comparisons
+    }
 
 
 def margin_error(
-    claim: Claim, values: Mapping[Value, float], found: Margin, errors: ErrorLookup
-) -> MarginError:
-    """Return the error of a margin; unknown if it is not finite, or a quantity has no error."""
-    spread = _spread(found.comparison, errors)
-    if spread is None or not math.isfinite(found.bits) or math.isnan(spread.standard_error):
-        return UNKNOWN_ERROR
-    return MarginError(spread.standard_error, _could_flip(claim, values, errors))
+    claim: Claim,
+    values: Mapping[Value, float],
+    own: Margin,
+    spreads: Mapping[Comparison, Deviations | None],
+) -> tuple[float, bool | None]:
+    """Return the standard error of a margin in bits, and whether the outcome could flip.
 
-
-def comparison_reach(comparison: Comparison, errors: ErrorLookup | None) -> float | None:
-    """Return half the 95 % interval of the difference of two sides; None if it is not known."""
-    spread = None if errors is None else _spread(comparison, errors)
-    return None if spread is None else spread.reach
-
-
-def is_open(
-    claim: Claim, values: Mapping[Value, float], reaches: Mapping[Comparison, float]
-) -> bool:
-    """Whether a claim depends on comparisons whose sides differ by no more than their reach.
-
-    Comparisons without a reach are decided by the values of their sides.
+    NaN and None if the margin is not finite, or a quantity has no error.
     """
-    return _verdict(claim, values, reaches) is None
-
-
-def _spread(comparison: Comparison, errors: ErrorLookup) -> Deviations | None:
-    """Return the deviations of the difference of two sides."""
-    left, right = quantity_error(comparison.left, errors), quantity_error(comparison.right, errors)
-    return weighted_sum([(1.0, left), (-1.0, right)])
-
-
-def _could_flip(claim: Claim, values: Mapping[Value, float], errors: ErrorLookup) -> bool | None:
-    comparisons = _comparisons(claim)
-    reaches: dict[Comparison, float] = {}
-    for one in comparisons:
-        spread = _spread(one, errors)
-        if spread is None or math.isnan(spread.reach):
-            return None
-        reaches[one] = spread.reach
-    return is_open(claim, values, reaches)
-
-
-def _comparisons(claim: Claim) -> list[Comparison]:
-    if isinstance(claim, Comparison):
-        return [claim]
-    return [one for part in claim.parts for one in _comparisons(part)]
-
-
-def _distance(comparison: Comparison, values: Mapping[Value, float]) -> float:
-    """Return by how many bits a comparison holds; ``=`` holds within a tolerance."""
-    bits = _margin_bits(comparison, values)
-    is_equality = comparison.operator == "="
-    return bits + equality_tolerance(values[comparison.right]) if is_equality else bits
+    spread = spreads[own.comparison]
+    if spread is None or not math.isfinite(own.bits) or math.isnan(spread.standard_error):
+        return math.nan, None
+    reaches = {pair: math.nan if each is None else each.reach for pair, each in spreads.items()}
+    if any(map(math.isnan, reaches.values())):
+        return spread.standard_error, None
+    return spread.standard_error, _verdict(claim, values, reaches) is None
 
 
 def _verdict(
     claim: Claim, values: Mapping[Value, float], reaches: Mapping[Comparison, float]
 ) -> float | None:
-    """Return 1 for true, 0 for false, 1/2 for a tie without error; None if undecided."""
+    """Return 1 for true, 0 for false, 1/2 for a tie without error; None if undecided.
+
+    A claim is undecided if it depends on comparisons whose sides differ by no more than their
+    reach; those without a reach are decided by the values of their sides.
+    """
     if isinstance(claim, Comparison):
-        distance = _distance(claim, values)
+        distance = _margin_bits(claim, values)
+        if claim.operator == "=":  # holds within a tolerance
+            distance += equality_tolerance(values[claim.right])
         reach = reaches.get(claim, 0.0)
         if reach > 0.0 and abs(distance) <= reach:
             return None
@@ -188,7 +157,6 @@ def _verdict(
 # - for models that are searched without such an estimate, ``search_near_tie_bits``.
 #
 # A near tie has the outcome of an exact tie.
-
 
 Ties = Literal["near", "exact"]
 TieCredit = Literal["expectation", "coin"]
@@ -256,15 +224,9 @@ def tie_rule(ties: Ties | TieRule) -> TieRule:
 
 
 # ----------------------------------------------------------------------------
-# The comparisons of a prediction that are tied: exactly, or nearly (:mod:`tie_rule`).
-#
-# Nearly equal is not transitive: a and c may differ where both are nearly equal to b. Quantities
-# that ties connect are one group, whose orders are equally probable as far as they agree with
-# those comparisons within the group that are not tied.
-
-
-Threshold = Callable[[Comparison], float]
-"""The largest difference of a comparison's sides, in bits, that is a near tie; 0 if none is."""
+# The comparisons of a prediction that are tied. Nearly equal is not transitive: a and c may differ
+# where both are nearly equal to b. Quantities that ties connect are one group, whose orders are
+# equally probable as far as they agree with those comparisons within the group that are not tied.
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,53 +243,43 @@ class Tied:
     groups: tuple[tuple[Value, ...], ...]
     decided: tuple[Comparison, ...]
 
-    @property
-    def comparisons(self) -> frozenset[Comparison]:
-        """All tied comparisons."""
-        return self.exact | self.near
 
-
-def tied_comparisons(
-    comparisons: Sequence[Comparison], values: Mapping[Value, float], threshold: Threshold
+def _tied(
+    comparisons: Sequence[Comparison],
+    values: Mapping[Value, float],
+    thresholds: Mapping[Comparison, float],
 ) -> Tied:
-    """Find the ties among comparisons, given the values of the compared quantities."""
-    open_ones = [one for one in comparisons if one.operator != "="]
-    exact = [one for one in open_ones if values[one.left] == values[one.right]]
+    """Find the ties among comparisons: differences (bits) up to a threshold are near ties."""
+    comparisons = [pair for pair in comparisons if pair.operator != "="]
+    exact = [pair for pair in comparisons if values[pair.left] == values[pair.right]]
     near = [
-        one
-        for one in open_ones
-        if 0.0 < abs(values[one.left] - values[one.right]) <= threshold(one)
+        pair
+        for pair in comparisons
+        if 0.0 < abs(values[pair.left] - values[pair.right]) <= thresholds[pair]
     ]
-    groups = _groups(exact, near, values)
-    tied = {*exact, *near}
-    decided = [
-        one
-        for one in open_ones
-        if one not in tied and any(one.left in group and one.right in group for group in groups)
-    ]
-    return Tied(frozenset(exact), frozenset(near), groups, tuple(decided))
-
-
-def _groups(
-    exact: Sequence[Comparison], near: Sequence[Comparison], values: Mapping[Value, float]
-) -> tuple[tuple[Value, ...], ...]:
-    """Group the quantities of equal value that are compared; near ties join groups."""
+    # Quantities of equal value that are compared are a group; near ties join groups.
     equal: dict[float, dict[Value, None]] = {}
-    for one in exact:
-        equal.setdefault(values[one.left], {}).update({one.left: None, one.right: None})
+    for pair in exact:
+        equal.setdefault(values[pair.left], {}).update({pair.left: None, pair.right: None})
     groups = list(equal.values())
-    for one in near:
-        sides: dict[Value, None] = {one.left: None, one.right: None}
+    for pair in near:
+        sides: dict[Value, None] = {pair.left: None, pair.right: None}
         joined = [group for group in groups if group.keys() & sides.keys()]
         groups = [group for group in groups if not group.keys() & sides.keys()]
         groups.append({node: None for group in (*joined, sides) for node in group})
-    return tuple(map(tuple, groups))
+    tied = {*exact, *near}
+    decided = [
+        pair
+        for pair in comparisons
+        if pair not in tied and any(pair.left in group and pair.right in group for group in groups)
+    ]
+    return Tied(frozenset(exact), frozenset(near), tuple(map(tuple, groups)), tuple(decided))
 
 
 # ----------------------------------------------------------------------------
 # Outcome of a prediction for an item; ties count as their expectation under random order.
 #
-# If two compared surprisals are equal, or nearly (:mod:`tie_rule`), the outcome is the probability
+# If two compared surprisals are equal, or nearly, the outcome is the probability
 # that the prediction is true when tied quantities are in random order: 1/2 for ``a > b``, 1/3 for
 # ``a > b & a > c`` if all three are equal, 1/2 if only ``b`` equals ``a`` and ``c`` is smaller.
 # The probability is exact, computed over all orders of the tied quantities. Alternatively, ties
@@ -344,19 +296,16 @@ class Outcome:
     ``is_tie``: some compared quantities are equal. ``is_near_tie``: the outcome depends on
     quantities that differ by less than can be told apart. ``difference_bits`` is the difference of
     the two sides in the predicted direction, the smallest over ``&`` and the largest over ``|``.
-    ``error`` is its search error.
+    ``difference_se`` is its standard error, and ``could_flip`` whether the search error leaves the
+    outcome undecided; NaN and None if the error is not known.
     """
 
     value: float
     is_tie: bool
     is_near_tie: bool
     difference_bits: float
-    error: MarginError = UNKNOWN_ERROR
-
-    @property
-    def is_missing(self) -> bool:
-        """Whether the outcome is undefined because a surprisal is NaN."""
-        return math.isnan(self.value)
+    difference_se: float = math.nan
+    could_flip: bool | None = None
 
 
 def outcome(
@@ -378,56 +327,35 @@ def outcome(
     claim = formula.tree
     if not isinstance(claim, Comparison | And | Or):
         raise FormulaError("a quantity without a comparison is not a claim", text=str(formula))
-    operands = [side for one in formula.comparisons for side in (one.left, one.right)]
+    comparisons = formula.comparisons
+    operands = [side for pair in comparisons for side in (pair.left, pair.right)]
     values = {operand: quantity(operand, lookup) for operand in operands}
-    if any(math.isnan(value) for value in values.values()):
+    if any(map(math.isnan, values.values())):
         return Outcome(math.nan, False, False, math.nan)
-    found = margin(claim, values)
-    error = UNKNOWN_ERROR if errors is None else margin_error(claim, values, found, errors)
-
-    def threshold(one: Comparison) -> float:
-        return ties.threshold_bits(comparison_reach(one, errors), is_searched=is_searched)
-
-    tied = tied_comparisons(formula.comparisons, values, threshold)
-    if not tied.comparisons:
+    spreads = spreads_of(comparisons, errors)
+    own = margin(claim, values)
+    error = margin_error(claim, values, own, spreads)
+    thresholds = {
+        pair: ties.threshold_bits(None if each is None else each.reach, is_searched=is_searched)
+        for pair, each in spreads.items()
+    }
+    tied = _tied(comparisons, values, thresholds)
+    # Those that claim equality are tied only if their values are equal.
+    is_complete = all(
+        pair in tied.near or values[pair.left] == values[pair.right] for pair in comparisons
+    )
+    if not tied.exact and not tied.near:
         value = float(holds_in_order(claim, values, {}))
-    elif counted == "complete" and not _is_complete(formula.comparisons, values, tied):
+    elif counted == "complete" and not is_complete:
         value = 0.0
     elif ties.credit == "coin":
         dice = random.Random(coin)  # a string seeds the same on every machine
         value = float(holds_in_order(claim, values, _thrown(tied, values, dice), tied.near))
     else:
         value = share_of_orders(claim, values, tied.groups, tied=tied.near, decided=tied.decided)
-    is_near = bool(tied.near) and is_open(claim, values, dict.fromkeys(tied.near, math.inf))
-    return Outcome(value, bool(tied.exact), is_near, found.bits, error)
-
-
-def quantity(node: Value, lookup: Lookup) -> float:
-    """Return the value of one side of a comparison, rounded only once.
-
-    An infinite term makes the sum infinite; infinities of opposite sign make it NaN.
-    """
-    return exact_sum(sign * value for sign, value in _signed_terms(node, lookup, 1))
-
-
-def _signed_terms(node: Value, lookup: Lookup, sign: int) -> Iterator[tuple[int, float]]:
-    match node:
-        case Term():
-            yield sign, lookup(node.region, node.condition)
-        case Number():
-            yield sign, node.value
-        case Arithmetic():
-            yield from _signed_terms(node.left, lookup, sign)
-            yield from _signed_terms(node.right, lookup, sign if node.operator == "+" else -sign)
-        case _:
-            assert_never(node)
-
-
-def _is_complete(
-    comparisons: Sequence[Comparison], values: Mapping[Value, float], tied: Tied
-) -> bool:
-    """Whether all comparisons are tied; those that claim equality need equal values."""
-    return all(one in tied.near or values[one.left] == values[one.right] for one in comparisons)
+    near = dict.fromkeys(tied.near, math.inf)
+    is_near = bool(near) and _verdict(claim, values, near) is None
+    return Outcome(value, bool(tied.exact), is_near, own.bits, *error)
 
 
 def _thrown(tied: Tied, values: Mapping[Value, float], dice: random.Random) -> Ranks:
@@ -448,14 +376,9 @@ def _thrown(tied: Tied, values: Mapping[Value, float], dice: random.Random) -> R
 
 @dataclass(frozen=True, slots=True)
 class ItemOutcome:
-    """Outcome of one prediction for one item.
+    """Outcome of one prediction for one item, as :class:`Outcome` explains it.
 
-    ``outcome`` is between 0 and 1, or NaN if a surprisal is missing; ``tie`` and ``near_tie`` say
-    whether quantities are equal, or too close to tell apart; ``difference_bits`` is the
-    difference in the predicted direction; ``unknown`` are the distinct critical words that are out
-    of vocabulary. ``difference_se`` is the standard error of the difference in bits, and
-    ``could_flip`` whether the outcome is undecided within its error; NaN and None if the search
-    error is not known.
+    ``unknown`` are the distinct critical words that are out of vocabulary.
     """
 
     suite: str
@@ -473,23 +396,6 @@ class ItemOutcome:
     could_flip: bool | None = None
 
 
-def score_suite(
-    suite: Suite,
-    surprisals: Mapping[Words, Sequence[float]],
-    *,
-    unknown: Collection[str] = (),
-    ties: TieRule = USUAL_TIES,
-    is_searched: bool = False,
-) -> list[ItemOutcome]:
-    """Score a suite from the surprisals (bits) of the words of its sentences.
-
-    ``unknown`` are the out-of-vocabulary words; ``is_searched`` says whether the surprisals come
-    from a search.
-    """
-    table = RegionTable.from_words(suite, surprisals)
-    return score_table(table, unknown=unknown, ties=ties, is_searched=is_searched)
-
-
 def score_table(
     table: RegionTable,
     *,
@@ -497,50 +403,43 @@ def score_table(
     ties: TieRule = USUAL_TIES,
     is_searched: bool = False,
 ) -> list[ItemOutcome]:
-    """Score a suite from its region surprisals."""
-    suite = table.suite
-    return [
-        _item_outcome(table, item, prediction, unknown, ties, is_searched)
-        for item in suite.items
-        for prediction in suite.predictions
-    ]
+    """Score a suite from its region surprisals.
 
-
-def _item_outcome(
-    table: RegionTable,
-    item: Item,
-    prediction: Prediction,
-    unknown: Collection[str],
-    ties: TieRule,
-    is_searched: bool,
-) -> ItemOutcome:
+    ``unknown`` are the out-of-vocabulary words; ``is_searched`` says whether the surprisals come
+    from a search.
+    """
     suite = table.suite
-    found = outcome(
-        prediction.formula,
-        table.lookup(item.number),
-        ties=ties,
-        # The coin depends only on seed, item and prediction, not on the order of scoring.
-        coin=f"{ties.seed}/{suite.name}/{item.number}/{prediction.name}",
-        counted=suite.ties,
-        errors=table.errors(item.number),
-        is_searched=is_searched,
-    )
-    words = critical_words(suite, item, prediction.formula)
-    return ItemOutcome(
-        suite=suite.name,
-        kind=suite.kind,
-        modifier=suite.modifier,
-        item=item.number,
-        labels=item.labels,
-        prediction=prediction.name,
-        outcome=found.value,
-        tie=found.is_tie,
-        difference_bits=found.difference_bits,
-        unknown=tuple(word for word in words if word in unknown),
-        near_tie=found.is_near_tie,
-        difference_se=found.error.standard_error,
-        could_flip=found.error.could_flip,
-    )
+    rows = []
+    for item, prediction in itertools.product(suite.items, suite.predictions):
+        own = outcome(
+            prediction.formula,
+            table.lookup(item.number),
+            ties=ties,
+            # The coin depends only on seed, item and prediction, not on the order of scoring.
+            coin=f"{ties.seed}/{suite.name}/{item.number}/{prediction.name}",
+            counted=suite.ties,
+            errors=table.errors(item.number),
+            is_searched=is_searched,
+        )
+        words = critical_words(suite, item, prediction.formula)
+        rows.append(
+            ItemOutcome(
+                suite=suite.name,
+                kind=suite.kind,
+                modifier=suite.modifier,
+                item=item.number,
+                labels=item.labels,
+                prediction=prediction.name,
+                outcome=own.value,
+                tie=own.is_tie,
+                difference_bits=own.difference_bits,
+                unknown=tuple(word for word in words if word in unknown),
+                near_tie=own.is_near_tie,
+                difference_se=own.difference_se,
+                could_flip=own.could_flip,
+            )
+        )
+    return rows
 
 
 def critical_words(suite: Suite, item: Item, formula: Formula) -> tuple[str, ...]:
@@ -549,15 +448,7 @@ def critical_words(suite: Suite, item: Item, formula: Formula) -> tuple[str, ...
     These are the words of the regions in the formula and of the suite's critical regions, in the
     conditions of the formula.
     """
-    regions: dict[str, set[int]] = {}
-    for term in formula.terms:
-        wanted = regions.setdefault(
-            term.condition, {suite.region_index(name) for name in suite.critical}
-        )
-        if term.region == WHOLE_SENTENCE:
-            wanted.update(range(len(suite.regions)))
-        else:
-            wanted.add(suite.region_index(term.region))
+    regions = suite.regions_of((), formula.terms)
     return tuple(
         dict.fromkeys(
             word
@@ -577,7 +468,6 @@ def critical_words(suite: Suite, item: Item, formula: Formula) -> tuple[str, ...
 # counted: a statistic needs enough usable items, and the share of the others is the first thing
 # that is said.
 
-
 # Least number of usable items behind a statistic: a test, an interval, a correlation, a verdict.
 # Items are the independent units of a suite; seeds and conditions of an item do not add to them.
 # Below 6 items no sign test can reach p < .05, and a bootstrap interval repeats the values; the
@@ -592,8 +482,6 @@ LARGE_SHARE = 0.25
 TOO_FEW = "statistics need at least"
 
 _ITEM = ["run", "suite", "item"]
-# Number of suites that a warning names.
-_MOST_SUITES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -685,32 +573,30 @@ def unusable_items(items: pd.DataFrame) -> list[ItemCount]:
         return []
     by = ["model", "corpus"]
     of_suites = usable_counts(items, [*by, "suite"])
-    found = []
+    counts = []
     for row in usable_counts(items, by).to_dict("records"):
         if row["usable"] == row["items"]:
             continue
         own = of_suites[(of_suites[by] == [row["model"], row["corpus"]]).all(axis=1)]
         name = f"{row['model']} ({row['corpus']})" if row["corpus"] else str(row["model"])
-        found.append(
+        counts.append(
             ItemCount(
                 name=name,
                 items=row["items"],
                 unknown=row["unknown"],
                 missing=row["missing"],
-                suites=_worst(own),
+                suites=_worst_suites(own) if len(own) > 1 else (),
             )
         )
-    return sorted(found, key=lambda one: -one.share)
+    return sorted(counts, key=lambda count: -count.share)
 
 
-def _worst(suites: pd.DataFrame) -> tuple[str, ...]:
-    """Return the suites with the largest shares of unusable items; none if there is only one."""
-    if len(suites) < 2:
-        return ()
+def _worst_suites(suites: pd.DataFrame) -> tuple[str, ...]:
+    """Return the three suites with the largest shares of unusable items."""
     unusable = suites["items"] - suites["usable"]
     worst = suites.assign(_unusable=unusable, _share=unusable / suites["items"])
     worst = worst[worst["_share"] > LARGE_SHARE].sort_values("_share", ascending=False)
-    rows = worst.head(_MOST_SUITES).to_dict("records")
+    rows = worst.head(3).to_dict("records")
     return tuple(f"{spaced(row['suite'])}: {row['_unusable']} of {row['items']}" for row in rows)
 
 

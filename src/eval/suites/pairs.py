@@ -1,7 +1,8 @@
-"""The published sets of minimal pairs: their files, their size, and how their authors score them.
+"""The published sets of minimal pairs: how to read them, and accuracy as their authors compute it.
 
-A set has one file per paradigm. Its authors compare a score of the two sentences of a pair, and
-average over the pairs of a paradigm, the paradigms of a phenomenon, and all paradigms.
+The library loads sets here, and ``runs`` and the reports their accuracies. Sentences are scored
+elsewhere: nothing here knows a model. Each paradigm of a set is a file and becomes a suite named
+``blimp/adjunct_island``, whose ``meta`` has the set and how the words were made.
 
 *BLiMP*: log probability of the sentence; a tie is an error (``prob_good > prob_bad`` in the
 authors' script). Phenomena are means over paradigms, in the paper twelve: the two paradigms that
@@ -27,7 +28,9 @@ import fnmatch
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
+from statistics import fmean
 from typing import Literal, cast
 
 import pandas as pd
@@ -57,6 +60,9 @@ from gardenpath.util import Words, spaced
 # What is compared: the log probability of a sentence, or it divided by the number of tokens, or by
 # the square root of this number.
 PairScore = Literal["log_prob", "mean_log_prob", "sublinear_log_prob"]
+# Levels of averages, of which the first three are also labels of pairs.
+PARADIGM, PHENOMENON, FIELD, OVERALL = "paradigm", "phenomenon", "field", "overall"
+
 PAIR_SCORES: Mapping[PairScore, float] = {
     "log_prob": 0.0,
     "mean_log_prob": 1.0,
@@ -78,39 +84,31 @@ class PairSet:
     name: str
     title: str
     reference: str
-    language: Literal["en", "zh"]
-    suffix: Literal[".jsonl", ".csv"]
     folder: str
     archive: str
     source: str
     paradigms: int
     phenomena: int
-    pairs: int
     score: PairScore
+    pairs: int = 1000
+    language: Literal["en", "zh"] = "zh"
+    suffix: Literal[".jsonl", ".csv"] = ".jsonl"
     tie_is_correct: bool = False
     ending: str = ""
     merged: Mapping[str, str] = field(default_factory=dict)
     folders: Mapping[str, str] = field(default_factory=dict)
     apart: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def is_segmented(self) -> bool:
-        """Whether words are separated in the files."""
-        return self.language == "en"
-
 
 _SLING = PairSet(
     name="sling",
     title="SLING",
     reference="Song et al. 2022",
-    language="zh",
-    suffix=".jsonl",
     folder="SLING_Data",
     archive="SLING_Data.tar.gz",
     source="the folder SLING_Data of the repository Yixiao-Song/SLING_Data_Code",
     paradigms=40,
     phenomena=9,
-    pairs=1000,
     score="mean_log_prob",
     tie_is_correct=True,
     merged={"Anaphor": "Anaphor (gender)"},
@@ -119,20 +117,18 @@ _SLING = PairSet(
 )
 
 PAIR_SETS: Mapping[str, PairSet] = {
-    one.name: one
-    for one in (
+    each.name: each
+    for each in (
         PairSet(
             name="blimp",
             title="BLiMP",
             reference="Warstadt et al. 2020",
             language="en",
-            suffix=".jsonl",
             folder="data",
             archive="BLiMP.zip",
             source="BLiMP.zip, or the folder data, of the repository alexwarstadt/blimp",
             paradigms=67,
             phenomena=12,
-            pairs=1000,
             score="log_prob",
             merged={"s-selection": "argument_structure"},
         ),
@@ -140,7 +136,6 @@ PAIR_SETS: Mapping[str, PairSet] = {
             name="climp",
             title="CLiMP",
             reference="Xiang et al. 2021",
-            language="zh",
             suffix=".csv",
             folder="CLiMP_corpus",
             archive="CLiMP_corpus.zip",
@@ -148,36 +143,26 @@ PAIR_SETS: Mapping[str, PairSet] = {
             "University of Colorado Boulder",
             paradigms=16,
             phenomena=9,
-            pairs=1000,
             score="log_prob",
             ending="_1000",
         ),
         _SLING,
-        PairSet(
+        replace(
+            _SLING,
             name="sling_reflexives",
             title="SLING, reflexives",
             reference="Yang 2025",
-            language="zh",
-            suffix=".jsonl",
-            folder="SLING_Data",
-            archive="SLING_Data.tar.gz",
-            source=_SLING.source,
             paradigms=14,
             phenomena=2,
             pairs=40,
-            score="mean_log_prob",
-            tie_is_correct=True,
-            folders={
-                "reflexive_auto": "Reflexive_auto",
-                "reflexive_natural": "Reflexive_natural",
-            },
+            merged={},
+            folders={"reflexive_auto": "Reflexive_auto", "reflexive_natural": "Reflexive_natural"},
+            apart={},
         ),
         PairSet(
             name="zhoblimp",
             title="ZhoBLiMP",
             reference="Liu et al. 2024",
-            language="zh",
-            suffix=".jsonl",
             folder="ZhoBLiMP",
             archive="ZhoBLiMP.tar.gz",
             source="data/ZhoBLiMP.tar.gz of the repository sjtu-compling/ZhoBLiMP",
@@ -191,25 +176,13 @@ PAIR_SETS: Mapping[str, PairSet] = {
 
 
 # ----------------------------------------------------------------------------
-# Read a published set of minimal pairs, one suite per paradigm, from an archive or a folder.
-#
-# Suites are named ``blimp/adjunct_island``. Their kind is the phenomenon of the paper; items have
-# the labels of the files. ``meta`` has the set, and how the words were made.
-
+# Reading a set from an archive or a folder.
 
 # Entries of ``meta``: the set of a suite, and the segmenter or rule that made its words.
-SET_ENTRY, WORDS_ENTRY = "minimal_pairs", "words"
-
-# How the words of English and of Chinese with blanks are made.
-AS_IN_TREEBANKS, AS_WRITTEN = "as in treebanks", "as written"
+_SET_ENTRY, _WORDS_ENTRY = "minimal_pairs", "words"
 
 # Folders whose files are a set of their own.
-_APART = {folder: name for one in PAIR_SETS.values() for folder, name in one.apart.items()}
-
-_READERS: dict[str, Callable[[str, str | Path], list[Pair]]] = {
-    ".jsonl": blimp_pairs,
-    ".csv": climp_pairs,
-}
+_APART = {folder: name for which in PAIR_SETS.values() for folder, name in which.apart.items()}
 
 
 class MissingPairsError(GardenpathError):
@@ -241,7 +214,7 @@ def is_pair_pattern(pattern: str) -> bool:
 
 def pair_set_of(suite: Suite) -> PairSet | None:
     """Return the published set that a suite belongs to, if any."""
-    return PAIR_SETS.get(str(suite.meta.get(SET_ENTRY, "")))
+    return PAIR_SETS.get(str(suite.meta.get(_SET_ENTRY, "")))
 
 
 def load_pair_suites(patterns: Sequence[str], source: PairSource) -> list[Suite]:
@@ -249,78 +222,77 @@ def load_pair_suites(patterns: Sequence[str], source: PairSource) -> list[Suite]
 
     Suites are in the order of the sets, and within a set in alphabetical order.
     """
-    heads = dict.fromkeys(pattern.split("/")[0] for pattern in patterns)
-    return [
-        suite
-        for head in heads
-        for suite in _of_set(
-            PAIR_SETS[head], [one for one in patterns if one.split("/")[0] == head], source
-        )
-    ]
-
-
-def _of_set(which: PairSet, patterns: Sequence[str], source: PairSource) -> list[Suite]:
-    files = _files(which, source)
-    names = list(files)
-    chosen = [name for name in names if any(_matches(name, pattern) for pattern in patterns)]
-    if not chosen:
-        hint = nearest(patterns[0], names, names[:5])
-        raise SuiteError(f"{which.title} has no paradigm {patterns[0]!r}; {hint}")
-    return [_suite(which, name, files[name], source) for name in chosen]
-
-
-def _matches(name: str, pattern: str) -> bool:
-    return fnmatch.fnmatchcase(name, pattern) or name.startswith(f"{pattern.rstrip('/')}/")
+    by_set: dict[str, list[str]] = {}
+    for pattern in patterns:
+        by_set.setdefault(pattern.split("/")[0], []).append(pattern)
+    suites = []
+    for set_name, own in by_set.items():
+        which = PAIR_SETS[set_name]
+        files = _files(which, source)
+        chosen = [
+            _suite(which, name, file, source)
+            for name, file in files.items()
+            if any(
+                fnmatch.fnmatchcase(name, pattern) or name.startswith(f"{pattern.rstrip('/')}/")
+                for pattern in own
+            )
+        ]
+        if not chosen:
+            hint = nearest(own[0], list(files), list(files)[:5])
+            raise SuiteError(f"{which.title} has no paradigm {own[0]!r}; {hint}")
+        suites += chosen
+    return suites
 
 
 def _files(which: PairSet, source: PairSource) -> dict[str, PackedText]:
     """Return the file of each paradigm, by the name of its suite, in alphabetical order."""
     if source.root is None:
         raise MissingPairsError(which, "say where it is")
-    found: dict[str, PackedText] = {}
-    for one in _texts(which, Path(source.root)):
-        name = f"{which.name}/{one.stem.removesuffix(which.ending)}"
-        if name in found:
+    files: dict[str, PackedText] = {}
+    for file in _texts(which, Path(source.root)):
+        name = f"{which.name}/{file.stem.removesuffix(which.ending)}"
+        if name in files:
             remedy = "give the folder with the files of one version"
-            problem = f"is a second file of the paradigm, beside {found[name].path}"
-            raise InputError(problem, path=one.path, remedy=remedy)
-        found[name] = one
-    return dict(sorted(found.items()))
+            problem = f"is a second file of the paradigm, beside {files[name].path}"
+            raise InputError(problem, path=file.path, remedy=remedy)
+        files[name] = file
+    return dict(sorted(files.items()))
 
 
 def _texts(which: PairSet, root: Path) -> list[PackedText]:
     """Return the files of a set below a root, or in its archive below the root."""
-    found = [
-        one
-        for one in packed_texts(root, lambda name: name.lower().endswith(which.suffix))
-        if _belongs(which, one.folders)
-    ]
-    # A copy of the repository has other files beside the folder of the set.
-    inside = [one for one in found if which.folder in one.folders]
-    if found:
-        return inside or found
+    files = []
+    for file in packed_texts(root, lambda name: name.lower().endswith(which.suffix)):
+        owner = next((_APART[folder] for folder in file.folders if folder in _APART), None)
+        if owner == which.name or (owner is None and which.name not in _APART.values()):
+            files.append(file)
+    if files:
+        # A copy of the repository has other files beside the folder of the set.
+        return [file for file in files if which.folder in file.folders] or files
     if root.is_dir():
         for archive in sorted(root.rglob(which.archive)):
             return _texts(which, archive)
     raise MissingPairsError(which, f"{root} has no files *{which.suffix} of it")
 
 
-def _belongs(which: PairSet, folders: Sequence[str]) -> bool:
-    """Whether the files of a folder are those of the set and not of one beside it."""
-    owner = next((_APART[folder] for folder in folders if folder in _APART), None)
-    return which.name not in _APART.values() if owner is None else owner == which.name
-
-
 def _suite(which: PairSet, name: str, file: PackedText, source: PairSource) -> Suite:
-    pairs = _READERS[which.suffix](file.text, file.path)
+    read = blimp_pairs if which.suffix == ".jsonl" else climp_pairs
+    pairs = read(file.text, file.path)
     if not pairs:
         raise InputError("contains no pairs", path=file.path)
     paradigm = name.split("/", 1)[1]
-    phenomenon = _phenomenon(which, paradigm, file, pairs)
+    phenomenon = next((p for folder, p in which.folders.items() if folder in file.folders), "")
+    if not phenomenon:
+        written = {pair.labels.get(PHENOMENON, paradigm) for pair in pairs}
+        if len(written) > 1:
+            problem = f"has pairs of several phenomena: {', '.join(sorted(written))}"
+            raise InputError(problem, path=file.path, remedy="give the files as published")
+        (phenomenon,) = written
+        phenomenon = which.merged.get(phenomenon, phenomenon)
     made, segmenter = _words(which, pairs, file, source)
     labelled = [
-        replace(one, labels={**one.labels, "paradigm": paradigm, "phenomenon": phenomenon})
-        for one in pairs
+        replace(pair, labels={**pair.labels, PARADIGM: paradigm, PHENOMENON: phenomenon})
+        for pair in pairs
     ]
     suite = pair_suite(
         labelled,
@@ -330,31 +302,18 @@ def _suite(which: PairSet, name: str, file: PackedText, source: PairSource) -> S
         kind=phenomenon,
         segmenter=segmenter,
     )
-    meta = {SET_ENTRY: which.name, WORDS_ENTRY: made}
+    meta = {_SET_ENTRY: which.name, _WORDS_ENTRY: made}
     return replace(suite, reference=f"{which.title} ({which.reference})", meta=meta)
-
-
-def _phenomenon(which: PairSet, paradigm: str, file: PackedText, pairs: Sequence[Pair]) -> str:
-    """Return the phenomenon of the paper that a paradigm belongs to."""
-    for folder, phenomenon in which.folders.items():
-        if folder in file.folders:
-            return phenomenon
-    written = {one.labels.get("phenomenon", paradigm) for one in pairs}
-    if len(written) > 1:
-        problem = f"has pairs of several phenomena: {', '.join(sorted(written))}"
-        raise InputError(problem, path=file.path, remedy="give the files as published")
-    (found,) = written
-    return which.merged.get(found, found)
 
 
 def _words(
     which: PairSet, pairs: Sequence[Pair], file: PackedText, source: PairSource
 ) -> tuple[str, Segmenter | None]:
     """Return how words are made, for results, and the segmenter that makes them, if any."""
-    if which.is_segmented:
-        return AS_IN_TREEBANKS, None
+    if which.language == "en":
+        return "as in treebanks", None
     if has_blanks(pairs, file.path):
-        return AS_WRITTEN, None
+        return "as written", None
     if source.segmenter is None:
         raise SuiteError(
             f"{which.title} does not separate words, and models of words need the words of their "
@@ -366,22 +325,13 @@ def _words(
 
 
 # ----------------------------------------------------------------------------
-# Accuracy on published minimal pairs, scored and averaged as their authors do.
-#
-# A pair is correct if the score of its good sentence is higher. Scores are the log probability of
+# Accuracy. A pair is correct if the score of its good sentence is higher: the log probability of
 # the words, or it divided by a power of the number of tokens; the end of the sentence is no part
 # of it, because models without such a symbol could not be compared. Accuracies of pairs are
 # averaged over the pairs of a paradigm; those of paradigms over phenomena, fields, and all
 # paradigms; the mean over phenomena is given beside the latter. Every score is computed for every
 # set; that of its authors, with their rule for exact ties, is marked where all pairs of the set
 # were scored. Near ties are counted; they have half the credit only where exact ties do.
-
-
-# Levels of averages, and the two overall means.
-PARADIGM, PHENOMENON, FIELD, OVERALL = "paradigm", "phenomenon", "field", "overall"
-OVER_PARADIGMS, OVER_PHENOMENA = "mean over paradigms", "mean over phenomena"
-
-TokenCount = Callable[[Words], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -396,21 +346,24 @@ class ScoredPairs:
     name: RunName
     suite: Suite
     rows: Sequence[Sequence[float]]
-    tokens: TokenCount = len
+    tokens: Callable[[Words], int] = len
     errors: Sequence[Deviations | None] = ()
     is_searched: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Count:
+class _Paradigm:
     """Number of pairs of a paradigm by outcome; ``near_correct`` are the correct near ties."""
 
-    correct: int = 0
-    ties: int = 0
-    near_ties: int = 0
-    near_correct: int = 0
-    missing: int = 0
-    pairs: int = 0
+    name: str
+    phenomenon: str
+    field: str
+    correct: int
+    ties: int
+    near_ties: int
+    near_correct: int
+    missing: int
+    pairs: int
 
     def accuracy(self, tie_counts: float) -> float:
         """Return the share of correct pairs among those that have a score; NaN without any."""
@@ -427,84 +380,63 @@ class _Count:
         return credit / scored if scored else math.nan
 
 
-@dataclass(frozen=True, slots=True)
-class _Paradigm:
-    name: str
-    phenomenon: str
-    field: str
-    count: _Count
-
-
 def pair_accuracies(scored: Iterable[ScoredPairs], ties: TieRule = USUAL_TIES) -> pd.DataFrame:
     """Return the accuracies of every run on every published set among the suites.
 
     Suites that belong to no set are left out.
     """
-    sets: dict[tuple[str, str], tuple[RunName, PairSet, list[ScoredPairs]]] = {}
-    for one in scored:
-        which = pair_set_of(one.suite)
+    sets: dict[tuple[str, str], tuple[PairSet, list[ScoredPairs]]] = {}
+    for paradigm in scored:
+        which = pair_set_of(paradigm.suite)
         if which is not None:
-            sets.setdefault((one.name.run, which.name), (one.name, which, []))[2].append(one)
+            sets.setdefault((paradigm.name.run, which.name), (which, []))[1].append(paradigm)
     return AGGREGATE.frame(
-        [
-            row
-            for name, which, members in sets.values()
-            for row in _rows_of_set(name, which, members, ties)
-        ]
+        [row for which, members in sets.values() for row in _rows_of_set(which, members, ties)]
     )
 
 
 def _rows_of_set(
-    name: RunName, which: PairSet, members: Sequence[ScoredPairs], ties: TieRule
+    which: PairSet, members: Sequence[ScoredPairs], ties: TieRule
 ) -> Iterator[dict[str, object]]:
-    sums = [[exact_sum(row) for row in one.rows] for one in members]
-    words = ", ".join(dict.fromkeys(str(one.suite.meta.get(WORDS_ENTRY, "")) for one in members))
-    for score in PAIR_SCORES:
+    name = members[0].name
+    sums = [[exact_sum(row) for row in each.rows] for each in members]
+    words = dict.fromkeys(str(each.suite.meta.get(_WORDS_ENTRY, "")) for each in members)
+    for score, power in PAIR_SCORES.items():
         paradigms = [
-            _paradigm(one, totals, score, ties) for one, totals in zip(members, sums, strict=True)
+            _counted(each, totals, power, ties) for each, totals in zip(members, sums, strict=True)
         ]
-        is_official = score == which.score and _is_complete(which, paradigms)
+        is_complete = len(paradigms) == which.paradigms and all(
+            each.pairs == which.pairs and not each.missing for each in paradigms
+        )
         fixed = {
             "run": name.run,
             "model": name.model,
             "corpus": name.corpus,
             "seed": name.seed,
             "set": which.name,
-            "words": words,
+            "words": ", ".join(words),
             "score": score,
-            "official": is_official,
+            "official": score == which.score and is_complete,
         }
         for row in _averages(paradigms, float(which.tie_is_correct)):
             yield {**fixed, **row}
 
 
-def _paradigm(
-    one: ScoredPairs, sums: Sequence[float], score: PairScore, ties: TieRule
-) -> _Paradigm:
-    first = one.suite.items[0].labels
-    return _Paradigm(
-        name=first.get(PARADIGM, one.suite.name),
-        phenomenon=one.suite.kind,
-        field=first.get(FIELD, ""),
-        count=_counted(one, sums, PAIR_SCORES[score], ties),
-    )
-
-
-def _counted(one: ScoredPairs, sums: Sequence[float], power: float, ties: TieRule) -> _Count:
-    errors = one.errors or [None] * len(sums)
-    given = iter(zip(sums, errors, strict=True))
+def _counted(scored: ScoredPairs, sums: Sequence[float], power: float, ties: TieRule) -> _Paradigm:
+    totals = iter(zip(sums, scored.errors or [None] * len(sums), strict=True))
     correct = tied = near = near_correct = missing = 0
-    for item in one.suite.items:
-        found: dict[str, tuple[float, float, Deviations | None]] = {}
+    for item in scored.suite.items:
+        by_condition: dict[str, tuple[float, float, Deviations | None]] = {}
         for variant in item.variants:
-            size = max(one.tokens(variant.words), 1) ** power
-            total, error = next(given)
-            found[variant.condition] = total / size, size, error
-        (good, good_size, good_error), (bad, bad_size, bad_error) = found[GOOD], found[BAD]
+            size = max(scored.tokens(variant.words), 1) ** power
+            total, error = next(totals)
+            by_condition[variant.condition] = total / size, size, error
+        good, good_size, good_error = by_condition[GOOD]
+        bad, bad_size, bad_error = by_condition[BAD]
         spread = weighted_sum([(1.0 / good_size, good_error), (-1.0 / bad_size, bad_error)])
         threshold = ties.threshold_bits(
             None if spread is None else spread.reach,
-            is_searched=one.is_searched,
+            is_searched=scored.is_searched,
             share=1.0 / min(good_size, bad_size),
         )
         is_near = 0.0 < abs(good - bad) <= threshold
@@ -513,77 +445,64 @@ def _counted(one: ScoredPairs, sums: Sequence[float], power: float, ties: TieRul
         near += is_near
         near_correct += is_near and good < bad
         missing += math.isnan(good) or math.isnan(bad)
-    return _Count(
+    labels = scored.suite.items[0].labels
+    return _Paradigm(
+        name=labels.get(PARADIGM, scored.suite.name),
+        phenomenon=scored.suite.kind,
+        field=labels.get(FIELD, ""),
         correct=correct,
         ties=tied,
         near_ties=near,
         near_correct=near_correct,
         missing=missing,
-        pairs=len(one.suite.items),
-    )
-
-
-def _is_complete(which: PairSet, paradigms: Sequence[_Paradigm]) -> bool:
-    """Whether all pairs of a set were scored."""
-    return len(paradigms) == which.paradigms and all(
-        one.count.pairs == which.pairs and not one.count.missing for one in paradigms
+        pairs=len(scored.suite.items),
     )
 
 
 def _averages(paradigms: Sequence[_Paradigm], tie_counts: float) -> Iterator[dict[str, object]]:
     """Yield the rows of paradigms, fields and phenomena, and the two overall means."""
-    for one in paradigms:
-        yield _row(PARADIGM, one.name, [[one]], tie_counts)
-    groups = _grouped(paradigms, [one.phenomenon for one in paradigms])
-    for level, found in (
-        (PHENOMENON, groups),
-        (FIELD, _grouped(paradigms, [one.field for one in paradigms])),
-    ):
-        for name, members in found.items():
+    for paradigm in paradigms:
+        yield _row(PARADIGM, paradigm.name, [[paradigm]], tie_counts)
+    phenomena = _grouped(paradigms, lambda paradigm: paradigm.phenomenon)
+    fields = _grouped(paradigms, lambda paradigm: paradigm.field)
+    for level, groups in ((PHENOMENON, phenomena), (FIELD, fields)):
+        for name, members in groups.items():
             if name:
-                yield _row(level, name, [[one] for one in members], tie_counts)
-    yield _row(OVERALL, OVER_PARADIGMS, [[one] for one in paradigms], tie_counts)
-    yield _row(OVERALL, OVER_PHENOMENA, list(groups.values()), tie_counts)
+                yield _row(level, name, [[each] for each in members], tie_counts)
+    yield _row(OVERALL, "mean over paradigms", [[each] for each in paradigms], tie_counts)
+    yield _row(OVERALL, "mean over phenomena", list(phenomena.values()), tie_counts)
 
 
-def _grouped(paradigms: Sequence[_Paradigm], keys: Sequence[str]) -> dict[str, list[_Paradigm]]:
-    found: dict[str, list[_Paradigm]] = {}
-    for one, key in sorted(zip(paradigms, keys, strict=True), key=lambda pair: pair[1]):
-        found.setdefault(key, []).append(one)
-    return found
+def _grouped(
+    paradigms: Sequence[_Paradigm], key: Callable[[_Paradigm], str]
+) -> dict[str, list[_Paradigm]]:
+    return {name: list(group) for name, group in groupby(sorted(paradigms, key=key), key=key)}
 
 
 def _row(
     level: str, name: str, groups: Sequence[Sequence[_Paradigm]], tie_counts: float
 ) -> dict[str, object]:
     """Return the mean over groups of the means over their paradigms."""
-    members = [one for group in groups for one in group]
+    members = [paradigm for group in groups for paradigm in group]
+
+    def mean(accuracy: Callable[[_Paradigm], float]) -> float:
+        return fmean(fmean(map(accuracy, group)) for group in groups)
+
     return {
         "level": level,
         "name": name,
-        "accuracy": _mean_of_means(groups, lambda one: one.accuracy(tie_counts)),
-        "accuracy_ties_half": _mean_of_means(groups, lambda one: one.accuracy_ties_half),
+        "accuracy": mean(lambda paradigm: paradigm.accuracy(tie_counts)),
+        "accuracy_ties_half": mean(lambda paradigm: paradigm.accuracy_ties_half),
         "paradigms": len(members),
-        "pairs": sum(one.count.pairs for one in members),
-        "ties": sum(one.count.ties for one in members),
-        "missing": sum(one.count.missing for one in members),
-        NEAR_TIES: sum(one.count.near_ties for one in members),
+        "pairs": sum(paradigm.pairs for paradigm in members),
+        "ties": sum(paradigm.ties for paradigm in members),
+        "missing": sum(paradigm.missing for paradigm in members),
+        NEAR_TIES: sum(paradigm.near_ties for paradigm in members),
     }
 
 
-def _mean_of_means(
-    groups: Sequence[Sequence[_Paradigm]], accuracy: Callable[[_Count], float]
-) -> float:
-    return _mean([_mean([accuracy(one.count) for one in group]) for group in groups])
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
 # ----------------------------------------------------------------------------
-# Accuracies on published minimal pairs as tables for readers, and what they must know of them.
-
+# Accuracies as tables for readers, and what they must know of them.
 
 _SCORE_IN_WORDS: dict[PairScore, str] = {
     "log_prob": "log probability of the sentence",
@@ -594,12 +513,12 @@ _SCORE_IN_WORDS: dict[PairScore, str] = {
 
 def pair_words(suites: Iterable[Suite]) -> dict[str, str]:
     """Return, for each published set among the suites, what made its words."""
-    found: dict[str, dict[str, None]] = {}
+    by_set: dict[str, dict[str, None]] = {}
     for suite in suites:
         which = pair_set_of(suite)
         if which is not None:
-            found.setdefault(which.name, {})[str(suite.meta[WORDS_ENTRY])] = None
-    return {name: ", ".join(words) for name, words in found.items()}
+            by_set.setdefault(which.name, {})[str(suite.meta[_WORDS_ENTRY])] = None
+    return {name: ", ".join(words) for name, words in by_set.items()}
 
 
 def phenomenon_frames(aggregate: pd.DataFrame) -> Iterator[tuple[PairSet, pd.DataFrame]]:
@@ -629,20 +548,19 @@ def pairs_in_words(which: PairSet, aggregate: pd.DataFrame) -> str:
 
 def pair_tables(aggregate: pd.DataFrame) -> list[FittedTable]:
     """Return a table for the terminal for each set: phenomena as rows, models as columns."""
-    return [_table(which, frame, aggregate) for which, frame in phenomenon_frames(aggregate)]
-
-
-def _table(which: PairSet, frame: pd.DataFrame, aggregate: pd.DataFrame) -> FittedTable:
-    table = FittedTable(f"{which.title}: accuracy", pairs_in_words(which, aggregate))
-    table.column(PHENOMENON)
-    models = models_in_order(name for name in frame.columns if name not in ("level", "name"))
-    for name in models:
-        table.column(name, right=True)
-    is_overall = cast("pd.Series[bool]", frame["level"] == OVERALL)
-    for part in (frame[~is_overall], frame[is_overall]):
-        for row in part.to_dict("records"):
-            values = (row[name] for name in models)
-            cells = ("" if pd.isna(value) else f"{value:.3f}" for value in values)
-            table.add_row(spaced(row["name"]), *cells)
-        table.add_section()
-    return table
+    tables = []
+    for which, frame in phenomenon_frames(aggregate):
+        table = FittedTable(f"{which.title}: accuracy", pairs_in_words(which, aggregate))
+        table.column(PHENOMENON)
+        models = models_in_order(name for name in frame.columns if name not in ("level", "name"))
+        for name in models:
+            table.column(name, right=True)
+        is_overall = cast("pd.Series[bool]", frame["level"] == OVERALL)
+        for part in (frame[~is_overall], frame[is_overall]):
+            for row in part.to_dict("records"):
+                values = (row[name] for name in models)
+                cells = ("" if pd.isna(value) else f"{value:.3f}" for value in values)
+                table.add_row(spaced(row["name"]), *cells)
+            table.add_section()
+        tables.append(table)
+    return tables

@@ -1,10 +1,8 @@
-"""Alignment of a model's tokens with the words and regions of a sentence, by character offsets.
+"""From the surprisals of words or tokens to those of regions, with their search errors.
 
-The sentence is its written text, with or without spaces between words. Tokens must cover it from
-left to right; spaces are ignored, and so are the marks with which subword models show word
-boundaries. ``<unk>`` is aligned with the text that the neighbouring tokens do not cover, and
-differences in case are ignored. A token may cover several words of one region, but not parts of two
-regions, because its surprisal could not be divided between them.
+``runs`` builds a :class:`RegionTable` for each run and suite, from which ``outcomes`` and
+``effects`` take the values of formulas; published tables of tokens are aligned with suites here.
+Settings import this module, so numerical libraries are loaded only inside functions.
 """
 
 from __future__ import annotations
@@ -12,17 +10,26 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.suites.formula import WHOLE_SENTENCE, Arithmetic, Lookup, Number, Term, Value
+from gardenpath.eval.suites.formula import WHOLE_SENTENCE, Lookup, Number, Value, signed_terms
 from gardenpath.eval.suites.suite import Item, Metric, Suite, Variant
 from gardenpath.util import Words
 
 if TYPE_CHECKING:
     from gardenpath.data.arrays import Floats
+
+# ----------------------------------------------------------------------------
+# Alignment of tokens with the words and regions of a sentence, by character offsets.
+#
+# The sentence is its written text, with or without spaces between words. Tokens must cover it from
+# left to right; spaces, case and the marks with which subword models show word boundaries are
+# ignored. ``<unk>`` is aligned with the text that the neighbouring tokens do not cover. A token may
+# cover several words of one region, but not parts of two regions, because its surprisal could not
+# be divided between them.
 
 # Start of a word (GPT-2, SentencePiece), end of a line (GPT-2), continuation (BERT, subword-nmt).
 _MARKS_BEFORE = ("Ġ", "▁", "Ċ", "##")
@@ -36,6 +43,10 @@ _EDGES = frozenset(
     }
 )
 _UNKNOWN = frozenset({"<unk>", "[UNK]", "UNK"})
+
+
+# The values of the units of each region.
+ByRegion = tuple[tuple[float, ...], ...]
 
 
 class AlignmentError(GardenpathError):
@@ -81,7 +92,7 @@ def token_spans(
     ``word_ends`` are the offsets at which words end: an ``<unk>`` token covers a whole word if
     possible, otherwise as few characters as allow the following tokens to be aligned.
     """
-    ends = _Placement(text, tokens, word_ends).ends(place)
+    ends = _token_ends(text, tokens, word_ends, place)
     spans: list[Span | None] = []
     position = 0
     for token, end in zip(tokens, ends, strict=True):
@@ -91,66 +102,55 @@ def token_spans(
     return tuple(spans)
 
 
-class _Placement:
-    """Search for the ends of tokens; alternatives exist only for ``<unk>`` tokens."""
+def _token_ends(
+    text: str, tokens: Sequence[str], word_ends: Sequence[int], place: str
+) -> list[int]:
+    """Return the end of each token; AlignmentError names the first without an alignment.
 
-    def __init__(self, text: str, tokens: Sequence[str], word_ends: Sequence[int]) -> None:
-        self.text = text
-        self.tokens = tokens
-        self.word_ends = word_ends
-        self.furthest = 0
-        self._stuck: set[tuple[int, int]] = set()
+    Depth-first search without recursion; alternatives exist only for ``<unk>`` tokens.
+    """
+    stuck: set[tuple[int, int]] = set()
+    furthest = 0
 
-    def ends(self, place: str) -> list[int]:
-        """Return the end of each token; AlignmentError names the first without an alignment."""
-        # Depth-first search without recursion: one iterator of possible ends per aligned token.
-        ends: list[int] = []
-        choices = [self._choices(0, 0)]
-        while len(ends) < len(self.tokens) or not self._is_complete(ends):
-            end = next(choices[-1], None) if len(ends) < len(self.tokens) else None
-            if end is not None:
-                ends.append(end)
-                self.furthest = max(self.furthest, len(ends))
-                choices.append(self._choices(len(ends), end))
-                continue
-            choices.pop()
-            if not choices:
-                raise AlignmentError(self._problem(), place=place)
-            self._stuck.add((len(ends), ends.pop()))
-        return ends
-
-    def _is_complete(self, ends: list[int]) -> bool:
-        reached = ends[-1] if ends else 0
-        return _skip_blanks(self.text, reached) == len(self.text)
-
-    def _choices(self, number: int, position: int) -> Iterator[int]:
+    def choices(number: int, position: int) -> Iterator[int]:
         """Yield the possible ends of a token that starts at a position, after any spaces."""
-        if number == len(self.tokens):
-            return
-        for end in self._possible_ends(self.tokens[number], position):
-            if (number + 1, end) not in self._stuck:
-                yield end
+        if number < len(tokens):
+            possible = _possible_ends(text, tokens[number], position, word_ends)
+            yield from (end for end in possible if (number + 1, end) not in stuck)
 
-    def _possible_ends(self, token: str, position: int) -> Iterator[int]:
-        if is_edge(token):
-            yield position
-            return
-        start = _skip_blanks(self.text, position)
-        matches = list(dict.fromkeys(_matches(self.text, start, token)))
-        yield from matches
-        if is_unknown(token):
-            wholes = [end for end in self.word_ends if end > start][:1]
-            others = (end for end in range(start + 1, len(self.text) + 1) if end not in wholes)
-            yield from (end for end in (*wholes, *others) if end not in matches)
+    ends: list[int] = []
+    open_choices = [choices(0, 0)]
+    while len(ends) < len(tokens) or _skip_blanks(text, ends[-1] if ends else 0) < len(text):
+        end = next(open_choices[-1], None)
+        if end is not None:
+            ends.append(end)
+            furthest = max(furthest, len(ends))
+            open_choices.append(choices(len(ends), end))
+            continue
+        open_choices.pop()
+        if open_choices:
+            stuck.add((len(ends), ends.pop()))
+        elif furthest < len(tokens):
+            problem = f"token {furthest + 1}, {tokens[furthest]!r}, does not continue the sentence"
+            raise AlignmentError(f"{problem} {text!r}", place=place)
+        else:
+            last = tokens[-1] if tokens else ""
+            problem = f"the {len(tokens)} tokens, the last of them {last!r}, do not cover"
+            raise AlignmentError(f"{problem} the sentence {text!r}", place=place)
+    return ends
 
-    def _problem(self) -> str:
-        if self.furthest < len(self.tokens):
-            number, token = self.furthest, self.tokens[self.furthest]
-            return f"token {number + 1}, {token!r}, does not continue the sentence {self.text!r}"
-        return (
-            f"the {len(self.tokens)} tokens, the last of them "
-            f"{self.tokens[-1] if self.tokens else ''!r}, do not cover the sentence {self.text!r}"
-        )
+
+def _possible_ends(text: str, token: str, position: int, word_ends: Sequence[int]) -> Iterator[int]:
+    if is_edge(token):
+        yield position
+        return
+    start = _skip_blanks(text, position)
+    matches = list(dict.fromkeys(_matches(text, start, token)))
+    yield from matches
+    if is_unknown(token):
+        wholes = [end for end in word_ends if end > start][:1]
+        others = (end for end in range(start + 1, len(text) + 1) if end not in wholes)
+        yield from (end for end in (*wholes, *others) if end not in matches)
 
 
 def _matches(text: str, start: int, token: str) -> Iterator[int]:
@@ -159,26 +159,16 @@ def _matches(text: str, start: int, token: str) -> Iterator[int]:
     Verbatim comes first because a text may contain characters that are marks elsewhere.
     """
     for form in (token, _without_marks(token)):
-        end = _spelled_end(text, start, form)
-        if end is not None:
-            yield end
-
-
-def _spelled_end(text: str, start: int, form: str) -> int | None:
-    """Return the end of the characters of ``form`` in the text, ignoring spaces in both."""
-    position = start
-    for char in form:
-        if char.isspace():
-            continue
-        position = _skip_blanks(text, position)
-        if position == len(text) or not _same(char, text[position]):
-            return None
-        position += 1
-    return position
-
-
-def _same(one: str, other: str) -> bool:
-    return one == other or one.lower() == other.lower()
+        position = start
+        for char in form:
+            if char.isspace():
+                continue
+            position = _skip_blanks(text, position)
+            if position == len(text) or char.lower() != text[position].lower():
+                break
+            position += 1
+        else:
+            yield position
 
 
 @cache
@@ -203,27 +193,22 @@ def align_words(
     """Return the indices of the words that each token covers; none for sentence edges."""
     if tuple(tokens) == variant.words:
         return tuple((number,) for number in range(len(tokens)))
-    starts, ends = _word_borders(suite, variant)
-    place = place_of(suite, item, variant)
-    spans = token_spans(suite.text(variant), tokens, word_ends=ends, place=place)
-    return tuple(() if span is None else _covered(span, starts, ends) for span in spans)
-
-
-def _word_borders(suite: Suite, variant: Variant) -> tuple[list[int], list[int]]:
     starts, ends, position = [], [], 0
     for word in variant.words:
         starts.append(position)
-        position += len(word)
-        ends.append(position)
-        position += suite.spaced
-    return starts, ends
-
-
-def _covered(span: Span, starts: Sequence[int], ends: Sequence[int]) -> tuple[int, ...]:
-    """Return the words that overlap with a span; an empty span belongs to the next word."""
-    last = max(span.end, span.start + 1)
-    inside = [n for n in range(len(starts)) if starts[n] < last and ends[n] > span.start]
-    return tuple(inside) or tuple(range(len(starts)))[-1:]
+        ends.append(position + len(word))
+        position += len(word) + suite.spaced
+    place = place_of(suite, item, variant)
+    spans = token_spans(suite.text(variant), tokens, word_ends=ends, place=place)
+    covered: list[tuple[int, ...]] = []
+    for span in spans:
+        if span is None:
+            covered.append(())
+            continue
+        last = max(span.end, span.start + 1)  # an empty span belongs to the next word
+        inside = [n for n in range(len(starts)) if starts[n] < last and ends[n] > span.start]
+        covered.append(tuple(inside) or tuple(range(len(starts)))[-1:])
+    return tuple(covered)
 
 
 def region_tokens(
@@ -232,12 +217,10 @@ def region_tokens(
     variant: Variant,
     tokens: Sequence[str],
     surprisal_bits: Sequence[float],
-    *,
-    end_counts: bool = False,
-) -> tuple[tuple[float, ...], ...]:
+) -> ByRegion:
     """Return the surprisals of the tokens of each region, in bits.
 
-    With ``end_counts``, the end-of-sentence token belongs to the last region, as in SyntaxGym.
+    The end-of-sentence token belongs to the last region, as in SyntaxGym.
     """
     of_word = [n for n, region in enumerate(variant.regions) for _ in region]
     parts: list[list[float]] = [[] for _ in variant.regions]
@@ -251,7 +234,7 @@ def region_tokens(
                 f"token {token!r} spans the regions {names}", place=place_of(suite, item, variant)
             )
         is_begun = is_begun or bool(regions)
-        if not regions and end_counts and is_begun:
+        if not regions and is_begun:
             regions = [len(parts) - 1]
         for region in regions:
             parts[region].append(surprisal)
@@ -266,10 +249,6 @@ def region_tokens(
 # share cancel as they do in surprisals.
 # If sentences have different numbers of replicates, the first ones of each correspond: of a prefix
 # that two sentences share, they are the same.
-
-
-# Settings import this package, so that it loads no numerical library.
-
 
 # Deviations (bits) that are this small come from rounding.
 _ROUNDING = 1e-9
@@ -331,23 +310,10 @@ def weighted_sum(parts: Iterable[tuple[float, Deviations | None]]) -> Deviations
 
 def quantity_error(node: Value, errors: ErrorLookup) -> Deviations | None:
     """Return the deviations of a quantity: a sum or difference of terms and numbers."""
-    return weighted_sum(_weighted_terms(node, errors, 1.0))
-
-
-def _weighted_terms(
-    node: Value, errors: ErrorLookup, sign: float
-) -> Iterator[tuple[float, Deviations | None]]:
-    match node:
-        case Term():
-            yield sign, errors(node.region, node.condition)
-        case Number():
-            yield sign, NO_ERROR
-        case Arithmetic():
-            yield from _weighted_terms(node.left, errors, sign)
-            right = sign if node.operator == "+" else -sign
-            yield from _weighted_terms(node.right, errors, right)
-        case _:
-            assert_never(node)
+    return weighted_sum(
+        (sign, NO_ERROR if isinstance(leaf, Number) else errors(leaf.region, leaf.condition))
+        for sign, leaf in signed_terms(node)
+    )
 
 
 def region_deviations(
@@ -366,21 +332,21 @@ def region_deviations(
     if not words:
         return NO_ERROR
     if metric == "sum":
-        found = deviations.sum(axis=0)
+        own = deviations.sum(axis=0)
     elif metric == "mean":
-        found = deviations.mean(axis=0)
+        own = deviations.mean(axis=0)
     elif metric == "max":
-        found = deviations[max(range(words), key=lambda place: surprisal_bits[place])]
+        own = deviations[max(range(words), key=lambda place: surprisal_bits[place])]
     else:
-        found = deviations[0]
-    return Deviations({count: found / words if normalised else found})
+        own = deviations[0]
+    return Deviations({count: own / words if normalised else own})
 
 
 def word_errors(deviations: Floats) -> list[float]:
     """Return the standard error of each word from ``(words, replicates)`` deviations."""
     from gardenpath.eval.search.replicates import standard_error
 
-    return [float(one) for one in standard_error(deviations)]
+    return [float(error) for error in standard_error(deviations)]
 
 
 def sum_deviations(deviations: Floats) -> Deviations:
@@ -397,9 +363,6 @@ def error_of_sum(deviations: Sequence[Floats]) -> float:
 
 # ----------------------------------------------------------------------------
 # Region surprisals: the aggregated surprisal of the words of a region, per item and condition.
-
-
-ByRegion = tuple[tuple[float, ...], ...]
 
 
 class MissingSurprisalError(GardenpathError):
@@ -423,14 +386,24 @@ def exact_mean(values: Sequence[float]) -> float:
     return exact_sum(values) / len(values) if values else math.nan
 
 
+def quantity(node: Value, lookup: Lookup) -> float:
+    """Return the value of a quantity, rounded only once.
+
+    An infinite term makes the sum infinite; infinities of opposite sign make it NaN.
+    """
+    return exact_sum(
+        sign * (leaf.value if isinstance(leaf, Number) else lookup(leaf.region, leaf.condition))
+        for sign, leaf in signed_terms(node)
+    )
+
+
 def region_value(
-    surprisal_bits: Sequence[float], *, metric: Metric = "sum", normalised: bool = False, words: int
+    surprisal_bits: Sequence[float], *, metric: Metric = "sum", normalised: bool = False
 ) -> float:
     """Return the surprisal of a region under a metric, in bits.
 
-    ``normalised`` divides by the number of ``words``, which for subword models differs from the
-    number of values. The sum over a region without words is 0; its mean, maximum and first value
-    are NaN.
+    ``normalised`` divides by the number of words. The sum over a region without words is 0; its
+    mean, maximum and first value are NaN.
     """
     if metric == "sum":
         value = exact_sum(surprisal_bits)
@@ -439,13 +412,12 @@ def region_value(
     elif metric == "mean":
         value = exact_mean(surprisal_bits)
     elif metric == "max":
-        has_gap = any(math.isnan(surprisal) for surprisal in surprisal_bits)
-        value = math.nan if has_gap else max(surprisal_bits)
+        value = math.nan if any(map(math.isnan, surprisal_bits)) else max(surprisal_bits)
     else:
         value = surprisal_bits[0]
     if not normalised:
         return value
-    return value / words if words else math.nan
+    return value / len(surprisal_bits) if surprisal_bits else math.nan
 
 
 def variant_rows(
@@ -478,16 +450,8 @@ class RegionTable:
     )
 
     @classmethod
-    def from_words(cls, suite: Suite, surprisals: Mapping[Words, Sequence[float]]) -> RegionTable:
-        """Build the table from the surprisals (bits) of the words of every sentence."""
-        return cls.from_rows(suite, variant_rows(suite, surprisals))
-
-    @classmethod
     def from_rows(
-        cls,
-        suite: Suite,
-        rows: Sequence[Sequence[float]],
-        deviations: Sequence[Floats | None] = (),
+        cls, suite: Suite, rows: Sequence[Sequence[float]], deviations: Sequence[Floats | None] = ()
     ) -> RegionTable:
         """Build the table from the surprisals (bits) of the words of every variant, in order.
 
@@ -500,50 +464,30 @@ class RegionTable:
                 f"suite {suite.name}: surprisals for {len(rows)} sentences, but the suite has "
                 f"{len(variants)}"
             )
-        remaining = iter(rows)
-        table = cls.build(
-            suite,
-            lambda item, variant: _cut(next(remaining), variant, place_of(suite, item, variant)),
-        )
-        if all(one is None for one in deviations):
-            return table
-        return replace(table, deviations=_region_errors(suite, rows, deviations))
-
-    @classmethod
-    def from_tokens(
-        cls,
-        suite: Suite,
-        tokens: Mapping[Words, tuple[Sequence[str], Sequence[float]]],
-        *,
-        end_counts: bool = False,
-    ) -> RegionTable:
-        """Build the table from the tokens of any model and their surprisals (bits).
-
-        Tokens are aligned with words by characters.
-        """
-
-        def by_region(item: Item, variant: Variant) -> ByRegion:
-            if variant.words not in tokens:
-                place = place_of(suite, item, variant)
-                raise MissingSurprisalError(f"{place}: no surprisals for this sentence")
-            names, surprisal_bits = tokens[variant.words]
-            return region_tokens(suite, item, variant, names, surprisal_bits, end_counts=end_counts)
-
-        return cls.build(suite, by_region)
-
-    @classmethod
-    def build(cls, suite: Suite, by_region: Callable[[Item, Variant], ByRegion]) -> RegionTable:
-        """Build the table from a function that returns the surprisals of each region's units."""
-        values = {}
+        has_errors = any(each is not None for each in deviations)
+        remaining = iter(zip(rows, deviations or [None] * len(rows), strict=True))
+        values, errors = {}, {}
         for item in suite.items:
-            rows: dict[str, list[tuple[float, ...]]] = {}
+            values_of: dict[str, list[list[float]]] = {}
+            errors_of: dict[str, list[list[Deviations | None]]] = {}
             for variant in item.variants:
-                row = _variant_values(suite, variant, by_region(item, variant))
-                rows.setdefault(variant.condition, []).append(row)
-            for condition, variants in rows.items():
-                means = tuple(exact_mean(column) for column in zip(*variants, strict=True))
-                values[item.number, condition] = means
-        return cls(suite=suite, values=values)
+                row, known = next(remaining)
+                if len(row) != len(variant.words):
+                    place = place_of(suite, item, variant)
+                    problem = f"{len(row)} surprisals for {len(variant.words)} words"
+                    raise MissingSurprisalError(f"{place}: {problem}")
+                own, spreads = _variant_values(suite, variant, row, known)
+                values_of.setdefault(variant.condition, []).append(own)
+                errors_of.setdefault(variant.condition, []).append(spreads)
+            for condition, lists in values_of.items():
+                key, share = (item.number, condition), 1.0 / len(lists)
+                values[key] = tuple(map(exact_mean, zip(*lists, strict=True)))
+                if has_errors:
+                    errors[key] = tuple(
+                        weighted_sum((share, each) for each in column)
+                        for column in zip(*errors_of[condition], strict=True)
+                    )
+        return cls(suite=suite, values=values, deviations=errors)
 
     def value(self, item: int, region: str, condition: str) -> float:
         """Return the value of a region (name or number) or of the sentence (``*``), in bits."""
@@ -552,11 +496,6 @@ class RegionTable:
                 f"suite {self.suite.name}, item {item}: no condition {condition}"
             )
         return self.values[item, condition][self._index(region)]
-
-    def error(self, item: int, region: str, condition: str) -> Deviations | None:
-        """Return the search error of a value; None if it is not known."""
-        found = self.deviations.get((item, condition))
-        return None if found is None else found[self._index(region)]
 
     def _index(self, region: str) -> int:
         return -1 if region == WHOLE_SENTENCE else self.suite.region_index(region)
@@ -569,65 +508,28 @@ class RegionTable:
         """Return the lookup of the search errors of an item; None if the table has none."""
         if not self.deviations:
             return None
-        return lambda region, condition: self.error(item, region, condition)
+
+        def error(region: str, condition: str) -> Deviations | None:
+            errors = self.deviations.get((item, condition))
+            return None if errors is None else errors[self._index(region)]
+
+        return error
 
 
-def _cut(surprisal_bits: Sequence[float], variant: Variant, place: str) -> ByRegion:
-    """Return the surprisals of the words, grouped by region."""
-    if len(surprisal_bits) != len(variant.words):
-        raise MissingSurprisalError(
-            f"{place}: {len(surprisal_bits)} surprisals for {len(variant.words)} words"
-        )
-    cut, position = [], 0
-    for region in variant.regions:
-        cut.append(tuple(surprisal_bits[position : position + len(region)]))
-        position += len(region)
-    return tuple(cut)
-
-
-def _variant_values(suite: Suite, variant: Variant, by_region: ByRegion) -> tuple[float, ...]:
-    lengths = [len(region) for region in variant.regions]
-    whole = tuple(value for region in by_region for value in region)
-    return tuple(
-        region_value(units, metric=suite.metric, normalised=suite.normalised, words=words)
-        for units, words in zip((*by_region, whole), (*lengths, sum(lengths)), strict=True)
-    )
-
-
-def _region_errors(
-    suite: Suite, rows: Sequence[Sequence[float]], deviations: Sequence[Floats | None]
-) -> dict[tuple[int, str], tuple[Deviations | None, ...]]:
-    """Return the search errors of the values of a table: means over variants, like the values."""
-    given = iter(zip(rows, deviations, strict=True))
-    found = {}
-    for item in suite.items:
-        by_condition: dict[str, list[tuple[Deviations | None, ...]]] = {}
-        for variant in item.variants:
-            row = _variant_errors(suite, variant, *next(given))
-            by_condition.setdefault(variant.condition, []).append(row)
-        for condition, variants in by_condition.items():
-            share = 1.0 / len(variants)
-            columns = zip(*variants, strict=True)
-            found[item.number, condition] = tuple(
-                weighted_sum((share, one) for one in column) for column in columns
-            )
-    return found
-
-
-def _variant_errors(
+def _variant_values(
     suite: Suite, variant: Variant, surprisal_bits: Sequence[float], deviations: Floats | None
-) -> tuple[Deviations | None, ...]:
-    """Return the search error of each region of a variant and, last, of the whole sentence."""
-    if deviations is None:
-        return (None,) * (len(variant.regions) + 1)
-    ends = list(itertools.accumulate(len(region) for region in variant.regions))
-    parts = [slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
-    return tuple(
-        region_deviations(
-            deviations[part],
-            surprisal_bits[part],
-            metric=suite.metric,
-            normalised=suite.normalised,
+) -> tuple[list[float], list[Deviations | None]]:
+    """Return the values, and their errors, of each region of a variant and, last, of the whole."""
+    ends = list(itertools.accumulate(map(len, variant.regions)))
+    regions = (slice(start, end) for start, end in zip([0, *ends], ends, strict=False))
+    metric, normalised = suite.metric, suite.normalised
+    values, errors = list[float](), list[Deviations | None]()
+    for words in (*regions, slice(None)):
+        bits = surprisal_bits[words]
+        values.append(region_value(bits, metric=metric, normalised=normalised))
+        errors.append(
+            None
+            if deviations is None
+            else region_deviations(deviations[words], bits, metric=metric, normalised=normalised)
         )
-        for part in (*parts, slice(None))
-    )
+    return values, errors

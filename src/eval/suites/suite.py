@@ -1,7 +1,14 @@
-"""Chance level of a claim: its probability if the compared quantities are in random order.
+"""Test suites: items in several conditions, each divided into the same named regions.
 
-The chance level is 1/2 for ``a > b`` and 1/3 for ``a > b & a > c``. Scoring treats ties in the same
-way, so a model that assigns the same surprisal to all conditions scores at chance.
+Everything that reads, writes, scores or reports suites uses these classes; they know no file format
+and no model. The running example has the regions ``classifier``, ``noun`` and ``end`` and the
+conditions ``match`` and ``mismatch``; the classifier agrees with the noun only in ``match``::
+
+    match:     一 只 | 猫 | 。
+    mismatch:  一 本 | 猫 | 。
+
+The suite predicts ``(noun;%mismatch%) > (noun;%match%)``: the surprisal of the noun is higher if
+the classifier does not agree.
 """
 
 from __future__ import annotations
@@ -15,10 +22,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import zip_longest
+from statistics import fmean
 from typing import Any, Literal, assert_never
 
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.formula import (
+    WHOLE_SENTENCE,
     And,
     Arithmetic,
     Claim,
@@ -37,6 +46,11 @@ from gardenpath.util import Words, is_count
 # The chance level of predictions for which it cannot be computed.
 USUAL_CHANCE = 0.5
 
+# ----------------------------------------------------------------------------
+# Chance level of a claim: its probability if the compared quantities are in random order, 1/2 for
+# ``a > b`` and 1/3 for ``a > b & a > c``. Scoring treats ties in the same way, so a model that
+# assigns the same surprisal to all conditions scores at chance.
+
 # Formulas with more orders than this have no computed chance level.
 _MOST_ORDERS = 50_000
 
@@ -52,8 +66,12 @@ def chance_level(formula: Formula) -> float | None:
     claim = formula.tree
     if not isinstance(claim, Comparison | And | Or):
         return None
-    if not all(_is_open(one) for one in formula.comparisons):
-        return None
+    for comparison in formula.comparisons:
+        left, right = comparison.left, comparison.right
+        # A side without a surprisal says nothing of a model; equal sides are never ordered.
+        says = all(any(isinstance(node, Term) for node in walk(side)) for side in (left, right))
+        if comparison.operator == "=" or left == right or not says:
+            return None
     groups = _connected(formula.comparisons)
     if math.prod(math.factorial(len(group)) for group in groups) > _MOST_ORDERS:
         return None
@@ -61,18 +79,11 @@ def chance_level(formula: Formula) -> float | None:
     return share_of_orders(claim, values, groups)
 
 
-def _is_open(comparison: Comparison) -> bool:
-    """Whether a comparison may be true or false, depending on surprisals."""
-    sides = (comparison.left, comparison.right)
-    speaks = all(any(isinstance(node, Term) for node in walk(side)) for side in sides)
-    return comparison.operator != "=" and speaks and sides[0] != sides[1]
-
-
 def _connected(comparisons: Sequence[Comparison]) -> list[list[Value]]:
     """Group quantities that are compared with each other, directly or through others."""
     groups: list[dict[Value, None]] = []
-    for one in comparisons:
-        joined = {one.left: None, one.right: None}
+    for comparison in comparisons:
+        joined = {comparison.left: None, comparison.right: None}
         apart = []
         for group in groups:
             if group.keys() & joined.keys():
@@ -97,41 +108,38 @@ def share_of_orders(
     the comparisons ``tied``; all other quantities are ordered by value. Orders that contradict
     the values of a comparison in ``decided``, of two quantities of one group, are left out.
     """
-    orders = (ranks for ranks in _orders(groups) if agrees(ranks, values, decided))
-    held = [holds_in_order(claim, values, ranks, tied) for ranks in orders]
-    return sum(held) / len(held)
-
-
-def _orders(groups: Sequence[Sequence[Value]]) -> Iterator[Ranks]:
-    """Yield every order of the quantities of every group."""
+    held = []
     for orders in itertools.product(*(itertools.permutations(group) for group in groups)):
-        yield {node: rank for order in orders for rank, node in enumerate(order)}
+        ranks = {node: rank for order in orders for rank, node in enumerate(order)}
+        if agrees(ranks, values, decided):
+            held.append(holds_in_order(claim, values, ranks, tied))
+    return sum(held) / len(held)
 
 
 def agrees(ranks: Ranks, values: Mapping[Value, float], decided: Sequence[Comparison]) -> bool:
     """Whether ranks order the two sides of each comparison as their values do."""
     return all(
-        (ranks[one.left] < ranks[one.right]) == (values[one.left] < values[one.right])
-        for one in decided
+        (ranks[pair.left] < ranks[pair.right]) == (values[pair.left] < values[pair.right])
+        for pair in decided
     )
 
 
 def holds_in_order(
-    claim: Claim,
-    values: Mapping[Value, float],
-    ranks: Ranks,
-    tied: Collection[Comparison] = (),
+    claim: Claim, values: Mapping[Value, float], ranks: Ranks, tied: Collection[Comparison] = ()
 ) -> bool:
     """Whether a claim is true if equal values, and the sides of ``tied``, are ordered by rank."""
     match claim:
         case Comparison():
+            left, right = values[claim.left], values[claim.right]
             if claim.operator == "=":
-                one, other = values[claim.left], values[claim.right]
-                return one == other or are_equal(one, other)  # infinities have no difference
-            by_value = (0.0, 0.0) if claim in tied else (values[claim.left], values[claim.right])
-            left = by_value[0], ranks.get(claim.left, 0)
-            right = by_value[1], ranks.get(claim.right, 0)
-            return left < right if claim.operator == "<" else left > right
+                return left == right or are_equal(left, right)  # infinities have no difference
+            if claim in tied:
+                left = right = 0.0
+            ranked_left = left, ranks.get(claim.left, 0)
+            ranked_right = right, ranks.get(claim.right, 0)
+            return (
+                ranked_left < ranked_right if claim.operator == "<" else ranked_left > ranked_right
+            )
         case And():
             return all(holds_in_order(part, values, ranks, tied) for part in claim.parts)
         case Or():
@@ -141,17 +149,7 @@ def holds_in_order(
 
 
 # ----------------------------------------------------------------------------
-# Test suites: items in several conditions, each divided into the same named regions.
-#
-# The running example has the regions ``classifier``, ``noun`` and ``end`` and the conditions
-# ``match`` and ``mismatch``; the classifier agrees with the noun only in ``match``::
-#
-#     match:     一 只 | 猫 | 。
-#     mismatch:  一 本 | 猫 | 。
-#
-# The suite predicts ``(noun;%mismatch%) > (noun;%match%)``: the surprisal of the noun is higher if
-# the classifier does not agree.
-
+# Suites.
 
 Metric = Literal["sum", "mean", "max", "first"]
 
@@ -269,9 +267,9 @@ class Suite:
         """The chance level: ``chance`` if given, else the mean over the predictions."""
         if self.chance is not None:
             return self.chance
-        levels = [chance_level(one.formula) for one in self.predictions]
+        levels = [chance_level(prediction.formula) for prediction in self.predictions]
         known = [USUAL_CHANCE if level is None else level for level in levels]
-        return math.fsum(known) / len(known) if known else USUAL_CHANCE
+        return fmean(known) if known else USUAL_CHANCE
 
     def region_index(self, name: str) -> int:
         """Return the index of a region, given by name or by number from 1."""
@@ -280,6 +278,18 @@ class Suite:
         if is_count(name) and 1 <= int(name) <= len(self.regions):
             return int(name) - 1
         raise SuiteError(f"suite {self.name} has no region {name!r}; {nearest(name, self.regions)}")
+
+    def regions_of(self, conditions: Iterable[str], terms: Iterable[Term]) -> dict[str, set[int]]:
+        """Return the indices of the critical regions and of those of the terms, by condition."""
+        critical = {self.region_index(name) for name in self.critical}
+        regions = {condition: set(critical) for condition in conditions}
+        for term in terms:
+            own = regions.setdefault(term.condition, set(critical))
+            if term.region == WHOLE_SENTENCE:
+                own.update(range(len(self.regions)))
+            else:
+                own.add(self.region_index(term.region))
+        return regions
 
     def text(self, variant: Variant) -> str:
         """Return the sentence as text."""
@@ -303,7 +313,7 @@ def chance_by_class(suites: Iterable[Suite]) -> dict[str, float]:
     levels: dict[str, list[float]] = {}
     for suite in suites:
         levels.setdefault(suite.kind, []).append(suite.chance_level)
-    return {kind: math.fsum(found) / len(found) for kind, found in levels.items()}
+    return {kind: fmean(own) for kind, own in levels.items()}
 
 
 def split_words(text: str) -> tuple[str, ...]:
@@ -342,11 +352,11 @@ class Glosses:
 
     def __init__(self, suite: Suite) -> None:
         self.suite = suite
-        found: dict[str, set[str]] = {}
+        glosses: dict[str, set[str]] = {}
         for item in suite.items:
             for _, word, gloss in _aligned(suite, item):
-                found.setdefault(word, set()).add(gloss)
-        only = {word: min(texts) for word, texts in found.items() if len(texts) == 1}
+                glosses.setdefault(word, set()).add(gloss)
+        only = {word: min(texts) for word, texts in glosses.items() if len(texts) == 1}
         self._known = {**only, **suite.glosses}
 
     def of(self, item: Item) -> dict[tuple[str, int], Words]:
@@ -355,17 +365,17 @@ class Glosses:
             return {}
         in_region = {(region, word): text for region, word, text in _aligned(self.suite, item)}
         known = self._known | {word: text for (_, word), text in in_region.items()}
-        found: dict[tuple[str, int], Words] = {}
+        glosses: dict[tuple[str, int], Words] = {}
         for number, variant in item.numbered_variants():
-            given = () if found else item.gloss
-            glossed: list[str] = []
-            for region, words, own in zip_longest(self.suite.regions, variant.regions, given):
+            first = () if glosses else item.gloss
+            texts: list[str] = []
+            for region, words, own in zip_longest(self.suite.regions, variant.regions, first):
                 if own is not None and len(own) == len(words):
-                    glossed += own
+                    texts += own
                 else:
-                    glossed += (in_region.get((region, one), known.get(one, "")) for one in words)
-            found[variant.condition, number] = tuple(glossed)
-        return found
+                    texts += (in_region.get((region, word), known.get(word, "")) for word in words)
+            glosses[variant.condition, number] = tuple(texts)
+        return glosses
 
 
 def _aligned(suite: Suite, item: Item) -> Iterator[tuple[str, str, str]]:
@@ -378,10 +388,9 @@ def _aligned(suite: Suite, item: Item) -> Iterator[tuple[str, str, str]]:
 
 
 # ----------------------------------------------------------------------------
-# Conversion of suites with several variants per condition to suites with one variant each.
-#
-# Formulas have no division, so means are compared as sums: with two variants of ``a`` and three of
-# ``b``, ``a > b`` becomes three times the sum over ``a`` against twice the sum over ``b``.
+# Suites with several variants per condition as suites with one variant each. Formulas have no
+# division, so means are compared as sums: with two variants of ``a`` and three of ``b``, ``a > b``
+# becomes three times the sum over ``a`` against twice the sum over ``b``.
 
 
 def with_single_variants(suite: Suite) -> Suite:
@@ -402,27 +411,23 @@ def with_single_variants(suite: Suite) -> Suite:
         raise SuiteError(
             f"{suite.name}: the names of numbered variants clash with those of other conditions"
         )
-    predictions = tuple(
-        Prediction(one.name, _with_sums(one.formula, names)) for one in suite.predictions
-    )
-    items = tuple(_renamed(item, names) for item in suite.items)
-    return replace(suite, conditions=conditions, predictions=predictions, items=items)
+    predictions = tuple(Prediction(p.name, _with_sums(p.formula, names)) for p in suite.predictions)
+    items = []
+    for item in suite.items:
+        rest = {condition: iter(group) for condition, group in names.items()}
+        variants = tuple(Variant(next(rest[v.condition]), v.regions) for v in item.variants)
+        items.append(replace(item, variants=variants))
+    return replace(suite, conditions=conditions, predictions=predictions, items=tuple(items))
 
 
 def _count(suite: Suite, condition: str) -> int:
-    counts = {len(found) for item in suite.items if (found := item.of_condition(condition))}
+    counts = {len(item.of_condition(condition)) for item in suite.items} - {0}
     if len(counts) > 1:
         raise SuiteError(
             f"{suite.name}: items have {' or '.join(map(str, sorted(counts)))} variants of "
             f"{condition!r}; means can be written as sums only if all items have equally many"
         )
     return counts.pop() if counts else 1
-
-
-def _renamed(item: Item, names: dict[str, list[str]]) -> Item:
-    rest = {condition: iter(group) for condition, group in names.items()}
-    variants = tuple(Variant(next(rest[v.condition]), v.regions) for v in item.variants)
-    return replace(item, variants=variants)
 
 
 def _with_sums(formula: Formula, names: dict[str, list[str]]) -> Formula:

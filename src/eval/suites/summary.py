@@ -1,15 +1,14 @@
-"""Flip and island contrast, criteria for filler-gap constructions, as columns of the summary.
+"""Scored suites as tidy tables: items, effects, words, and the summary with its criteria.
 
-They are computed from the wh-effects of items (see ``effects``) and the items' label ``island``:
-``no`` if the gap is accessible to a filler, ``yes`` if it is inside an island. Rows without such
-items have no criteria.
+``runs`` makes its result tables here from outcomes and effects; commands print the accuracies of
+:class:`ScoredItems`. Means and intervals come from ``eval.means``; nothing is scored here.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -23,9 +22,8 @@ from gardenpath.eval.suites.effects import (
     Criterion,
     ItemEffect,
     WhEffects,
-    flip,
+    criterion,
     flip_rate,
-    island_contrast,
 )
 from gardenpath.eval.suites.outcomes import MIN_ITEMS, ItemOutcome, is_enough
 from gardenpath.eval.suites.suite import Suite
@@ -40,10 +38,16 @@ from gardenpath.store.tables import (
     SENTENCES,
     SUMMARY,
     SUMMARY_KEYS,
-    SURPRISALS,
     write_table,
 )
-from gardenpath.util import Words, spaced
+from gardenpath.util import spaced
+
+# ----------------------------------------------------------------------------
+# Flip and island contrast, criteria for filler-gap constructions, as columns of the summary.
+#
+# They are computed from the wh-effects of items (see ``effects``) and the items' label ``island``:
+# ``no`` if the gap is accessible to a filler, ``yes`` if it is inside an island. Rows without such
+# items have no criteria.
 
 CRITERIA = ("flip_rate", "flip", "island_contrast")
 
@@ -51,11 +55,7 @@ _OUTSIDE, _INSIDE = "no", "yes"
 
 
 def with_criteria(
-    summary: pd.DataFrame,
-    effects: pd.DataFrame,
-    keys: Sequence[str],
-    *,
-    min_items: int = MIN_ITEMS,
+    summary: pd.DataFrame, effects: pd.DataFrame, keys: Sequence[str], *, min_items: int = MIN_ITEMS
 ) -> pd.DataFrame:
     """Return the summary, one row per combination of ``keys``, with the columns ``CRITERIA``.
 
@@ -76,13 +76,13 @@ def with_criteria(
     ]
     if not rows:
         return summary
-    found = summary.merge(pd.DataFrame(rows), on=keys, how="left", validate="one_to_one")
-    found = found.astype({"flip": "boolean", "island_contrast": "boolean"})
-    if "usable" in found.columns:
-        counts = zip(found["usable"], found["items"], strict=True)
+    merged = summary.merge(pd.DataFrame(rows), on=keys, how="left", validate="one_to_one")
+    merged = merged.astype({"flip": "boolean", "island_contrast": "boolean"})
+    if "usable" in merged.columns:
+        counts = zip(merged["usable"], merged["items"], strict=True)
         few = [not is_enough(usable, items, min_items) for usable, items in counts]
-        found.loc[few, ["flip", "island_contrast"]] = pd.NA
-    return found
+        merged.loc[few, ["flip", "island_contrast"]] = pd.NA
+    return merged
 
 
 def _wh_items(effects: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
@@ -109,28 +109,23 @@ def _criteria(items: pd.DataFrame, signs: pd.DataFrame) -> dict[str, object]:
     near, far = (_effects_over_runs(part[part["depth"].isin(depths)]) for part in (outside, inside))
     return {
         "flip_rate": pd.Series(rates, dtype="float64").mean(),
-        "flip": _is_met(flip(_effects_over_runs(outside))),
-        "island_contrast": _is_met(island_contrast(near, far)) if near and far else None,
+        "flip": _is_met(criterion(_effects_over_runs(outside))),
+        "island_contrast": _is_met(criterion(near, far)) if near and far else None,
     }
 
 
 def _effects_over_runs(items: pd.DataFrame) -> list[WhEffects]:
     """Return the effects of each item, averaged over runs."""
-    means = items.groupby(["suite", "item"], sort=False)[[WH_GAP, WH_NO_GAP]].mean()
-    return _pairs(means)
+    return _pairs(items.groupby(["suite", "item"], sort=False)[[WH_GAP, WH_NO_GAP]].mean())
 
 
 def _pairs(items: pd.DataFrame) -> list[WhEffects]:
-    return [
-        WhEffects(float(gap), float(nogap))
-        for gap, nogap in zip(items[WH_GAP], items[WH_NO_GAP], strict=True)
-    ]
+    return [WhEffects(*map(float, pair)) for pair in items[[WH_GAP, WH_NO_GAP]].to_numpy()]
 
 
-def _is_met(criterion: Criterion) -> bool | None:
+def _is_met(own: Criterion) -> bool | None:
     """Whether a criterion is met; None if no value is finite, as with the exact grammar."""
-    is_open = math.isnan(criterion.gap) or math.isnan(criterion.nogap)
-    return None if is_open else criterion.is_met
+    return None if math.isnan(own.gap) or math.isnan(own.nogap) else own.is_met
 
 
 # ----------------------------------------------------------------------------
@@ -185,11 +180,11 @@ class ScoredItems:
 
     def tables(self, *, title: str = "Accuracy") -> list[FittedTable]:
         """Return a table for the terminal per corpus: classes as rows, models as columns."""
-        found = self.by_class
-        corpora = list(dict.fromkeys(found["corpus"]))
+        means = self.by_class
+        corpora = list(dict.fromkeys(means["corpus"]))
         return [
-            accuracy_table(
-                found[found["corpus"] == corpus],
+            _accuracy_table(
+                means[means["corpus"] == corpus],
                 title=f"{title} ({corpus})" if corpus else title,
                 notes=self.notes if corpus == corpora[-1] else (),
             )
@@ -202,39 +197,34 @@ def items_frame(scored: Iterable[tuple[RunName, Sequence[ItemOutcome]]]) -> pd.D
 
     Standard errors are columns if any is known.
     """
-    return ITEMS.frame([_item_row(name, one) for name, outcomes in scored for one in outcomes])
+    rows = []
+    for name, outcomes in scored:
+        for own in outcomes:
+            error = {
+                ERROR_COLUMNS["difference_bits"]: own.difference_se,
+                COULD_FLIP: own.could_flip,
+            }
+            rows.append(
+                {
+                    **_whose(name, own),
+                    "prediction": own.prediction,
+                    "outcome": own.outcome,
+                    "tie": own.tie,
+                    "difference_bits": own.difference_bits,
+                    "unknown": len(own.unknown),
+                    "unknown_words": " ".join(own.unknown),
+                    NEAR_TIE: own.near_tie,
+                    **({} if own.could_flip is None else error),
+                    **label_columns(own.labels),
+                }
+            )
+    return ITEMS.frame(rows)
 
 
-def _item_row(name: RunName, one: ItemOutcome) -> dict[str, object]:
-    error: dict[str, object] = {}
-    if one.could_flip is not None:
-        error = {ERROR_COLUMNS["difference_bits"]: one.difference_se, COULD_FLIP: one.could_flip}
-    return {
-        **_whose(name, one),
-        "prediction": one.prediction,
-        "outcome": one.outcome,
-        "tie": one.tie,
-        "difference_bits": one.difference_bits,
-        "unknown": len(one.unknown),
-        "unknown_words": " ".join(one.unknown),
-        NEAR_TIE: one.near_tie,
-        **error,
-        **label_columns(one.labels),
-    }
-
-
-def _whose(name: RunName, one: ItemOutcome | ItemEffect) -> dict[str, object]:
+def _whose(name: RunName, own: ItemOutcome | ItemEffect) -> dict[str, object]:
     """Return the columns that identify the run and the item of a row."""
-    return {
-        "run": name.run,
-        "model": name.model,
-        "corpus": name.corpus,
-        "seed": name.seed,
-        "suite": one.suite,
-        "class": one.kind,
-        "modifier": one.modifier,
-        "item": one.item,
-    }
+    item = {"suite": own.suite, "class": own.kind, "modifier": own.modifier, "item": own.item}
+    return {**asdict(name), **item}
 
 
 def effects_frame(measured: Iterable[tuple[RunName, Sequence[ItemEffect]]]) -> pd.DataFrame:
@@ -242,19 +232,21 @@ def effects_frame(measured: Iterable[tuple[RunName, Sequence[ItemEffect]]]) -> p
 
     Standard errors are a column if any is known.
     """
-    return EFFECTS.frame([_effect_row(name, one) for name, effects in measured for one in effects])
-
-
-def _effect_row(name: RunName, one: ItemEffect) -> dict[str, object]:
-    is_known = not math.isnan(one.value_se)
-    return {
-        **_whose(name, one),
-        "effect": one.effect,
-        "value_bits": one.value_bits,
-        NEAR_TIE: one.near_tie,
-        **({ERROR_COLUMNS["value_bits"]: one.value_se} if is_known else {}),
-        **label_columns(one.labels),
-    }
+    rows = []
+    for name, effects in measured:
+        for own in effects:
+            error = {ERROR_COLUMNS["value_bits"]: own.value_se}
+            rows.append(
+                {
+                    **_whose(name, own),
+                    "effect": own.effect,
+                    "value_bits": own.value_bits,
+                    NEAR_TIE: own.near_tie,
+                    **({} if math.isnan(own.value_se) else error),
+                    **label_columns(own.labels),
+                }
+            )
+    return EFFECTS.frame(rows)
 
 
 def label_columns(labels: Mapping[str, str]) -> dict[str, object]:
@@ -266,18 +258,6 @@ def label_columns(labels: Mapping[str, str]) -> dict[str, object]:
 
 def _summary_keys(items: pd.DataFrame) -> tuple[str, ...]:
     return (*SUMMARY_KEYS, "pronoun") if "pronoun" in items.columns else SUMMARY_KEYS
-
-
-def surprisal_rows(
-    name: RunName,
-    suite: Suite,
-    surprisals: Mapping[Words, Sequence[float]],
-    *,
-    unknown: Collection[str] = (),
-) -> pd.DataFrame:
-    """Return every word of a suite with its region and surprisal, in bits."""
-    values = [surprisals[variant.words] for item in suite.items for variant in item.variants]
-    return SURPRISALS.frame(list(word_rows(name, suite, values, unknown=unknown)))
 
 
 def word_rows(
@@ -304,7 +284,7 @@ def word_rows(
                 yield (*fixed, *here, word not in unknown, bits)
 
 
-def accuracy_table(by_class: pd.DataFrame, *, title: str, notes: Sequence[str] = ()) -> FittedTable:
+def _accuracy_table(by_class: pd.DataFrame, *, title: str, notes: Sequence[str]) -> FittedTable:
     """Return mean accuracies of one corpus, classes as rows and models as columns.
 
     The last rows count exact and near ties, outcomes within the search error, missing surprisals
@@ -316,23 +296,21 @@ def accuracy_table(by_class: pd.DataFrame, *, title: str, notes: Sequence[str] =
     for name in models:
         table.column(name, right=True)
     # Not pivot_table, which drops models without any accuracy.
-    found = by_class.set_index(["class", "model"])["accuracy"].unstack("model", sort=False)
-    for name, row in found.iterrows():
-        table.add_row(spaced(name) or "all items", *(_accuracy(row.get(m)) for m in models))
+    wide = by_class.set_index(["class", "model"])["accuracy"].unstack("model", sort=False)
+    for name, row in wide.iterrows():
+        table.add_row(spaced(name) or "all items", *(_cell(row.get(m), ".3f") for m in models))
     table.add_section()
-    table.add_row("mean", *(_accuracy(found[m].mean()) for m in models))
+    table.add_row("mean", *(_cell(wide[m].mean(), ".3f") for m in models))
     counted = ("ties", NEAR_TIES, COULD_FLIP, "missing", "unknown")
     names = [name for name in counted if name in by_class]
     counts = by_class.groupby("model", sort=False)[names].sum(min_count=1)
     for name in names:
         if name in ("ties", NEAR_TIES) or counts[name].sum() > 0:
-            table.add_row(spaced(name), *(_count(counts[name][m]) for m in models), style="dim")
+            table.add_row(
+                spaced(name), *(_cell(counts[name][m], ".0f") for m in models), style="dim"
+            )
     return table
 
 
-def _count(value: int | None) -> str:
-    return "" if value is None or pd.isna(value) else str(int(value))
-
-
-def _accuracy(value: float | None) -> str:
-    return "" if value is None or pd.isna(value) else f"{value:.3f}"
+def _cell(value: float | None, form: str) -> str:
+    return "" if value is None or pd.isna(value) else format(float(value), form)

@@ -1,12 +1,7 @@
-"""Reader and writer of SyntaxGym's JSON format.
+"""SyntaxGym's formats: suites as JSON, suites as CSV, and results.
 
-Information that SyntaxGym's format does not support (language, labels and glosses of items, names
-of predictions) is written as additional entries, which SyntaxGym ignores, and is read back. If a
-file has no such entries, predictions are numbered, the regions of the predictions are the critical
-regions, and regions in which the variants of at least half of the items differ are treated as
-differing.
-
-All entries of ``meta`` are kept. Consecutive spaces within a region count as one.
+The library reads and exports suites here, and result folders get SyntaxGym's form of results. What
+is written can be read again; nothing is scored here.
 """
 
 from __future__ import annotations
@@ -16,8 +11,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -41,9 +35,18 @@ from gardenpath.eval.suites.suite import (
 )
 from gardenpath.safe_text import MalformedTextError, parse_json
 from gardenpath.store.files import read_text
+from gardenpath.util import json_number
 
-# SyntaxGym computes all metrics under this name and compares sums.
-_ALL_METRICS = "all"
+# ----------------------------------------------------------------------------
+# Suites as JSON.
+#
+# Information that SyntaxGym's format does not support (language, labels and glosses of items, names
+# of predictions) is written as additional entries, which SyntaxGym ignores, and is read back. If a
+# file has no such entries, predictions are numbered, the regions of the predictions are the
+# critical regions, and regions in which the variants of at least half of the items differ are
+# treated as differing. All entries of ``meta`` are kept. Consecutive spaces within a region count
+# as one.
+
 _CONDITION = re.compile(r"[A-Za-z0-9_-]+")
 # Entries of ``meta`` that are fields of a suite; all other entries are kept unchanged.
 OWN_META = (
@@ -55,7 +58,10 @@ _NOT_IN_TERMS = re.compile(r"[;()\[\]%]")
 
 def load_syntaxgym(path: str | Path) -> Suite:
     """Read a suite; formulas refer to regions by name afterwards."""
-    content = _read(path)
+    try:
+        content: Any = parse_json(read_text(path))
+    except MalformedTextError as error:
+        raise InputError(error.problem, path=path, line=error.line) from error
     try:
         return _suite(content, path)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
@@ -64,13 +70,6 @@ def load_syntaxgym(path: str | Path) -> Suite:
         raise InputError(problem, path=path, remedy=remedy) from error
     except FormulaError as error:
         raise InputError(str(error), path=path) from error
-
-
-def _read(path: str | Path) -> Any:
-    try:
-        return parse_json(read_text(path))
-    except MalformedTextError as error:
-        raise InputError(error.problem, path=path, line=error.line) from error
 
 
 def _suite(content: Mapping[str, Any], path: str | Path) -> Suite:
@@ -86,18 +85,24 @@ def _suite(content: Mapping[str, Any], path: str | Path) -> Suite:
         _prediction(entry, number, regions)
         for number, entry in enumerate(content.get("predictions", ()), start=1)
     )
-    found = dict.fromkeys(v.condition for item in items for v in item.variants)
+    conditions = dict.fromkeys(v.condition for item in items for v in item.variants)
+    metric = _text(meta, "metric", "sum")
+    if metric == "all":  # SyntaxGym computes all metrics under this name and compares sums.
+        metric = "sum"
+    if metric not in get_args(Metric):
+        remedy = f"valid: {', '.join(get_args(Metric))}"
+        raise InputError(f"unknown metric {metric!r}", path=path, remedy=remedy)
     return Suite(
         name=str(meta["name"]).strip(),
         language=_text(meta, "language", "en"),
         regions=regions,
-        conditions=tuple(meta.get("conditions", found)),
+        conditions=tuple(meta.get("conditions", conditions)),
         predictions=predictions,
         items=items,
         kind=_text(meta, "kind"),
         modifier=_text(meta, "modifier"),
         version=_text(meta, "version", "1"),
-        metric=_metric(_text(meta, "metric", "sum"), path),
+        metric=cast(Metric, metric),
         normalised=bool(meta.get("normalised", False)),
         spaced=bool(meta.get("spaced", True)),
         critical=tuple(meta.get("critical", critical_regions(predictions, regions))),
@@ -106,7 +111,7 @@ def _suite(content: Mapping[str, Any], path: str | Path) -> Suite:
         ties="complete" if meta.get("ties") == "complete" else "any",
         description=_text(meta, "comment"),
         reference=_text(meta, "reference"),
-        meta={key: value for key, value in meta.items() if _is_further(key, value)},
+        meta=_further(meta),
     )
 
 
@@ -115,19 +120,10 @@ def _text(meta: Mapping[str, Any], key: str, otherwise: str = "") -> str:
     return otherwise if value is None else str(value).strip()
 
 
-def _is_further(key: str, value: object) -> bool:
-    """Whether an entry must be kept in ``meta``; an empty author is always written."""
-    return key not in OWN_META and (key, value) != ("author", "")
-
-
-def _metric(name: str, path: str | Path) -> Metric:
-    if name == _ALL_METRICS:
-        return "sum"
-    if name not in get_args(Metric):
-        raise InputError(
-            f"unknown metric {name!r}", path=path, remedy=f"valid: {', '.join(get_args(Metric))}"
-        )
-    return cast(Metric, name)
+def _further(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries that are kept in ``meta``; an empty author is always written."""
+    further = {key: value for key, value in meta.items() if key not in OWN_META}
+    return {key: value for key, value in further.items() if (key, value) != ("author", "")}
 
 
 def _item(entry: Mapping[str, Any], regions: Sequence[str], path: str | Path) -> Item:
@@ -157,20 +153,20 @@ def _prediction(entry: Mapping[str, Any], number: int, regions: tuple[str, ...])
 
 def unique_regions(names: Iterable[str]) -> tuple[str, ...]:
     """Return names that formulas can use: unique, not numeric and without brackets."""
-    found: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for number, name in enumerate(names, start=1):
         plain = " ".join(_NOT_IN_TERMS.sub(" ", name).split())
         if not plain or plain.isdecimal() or plain == WHOLE_SENTENCE:
             plain = f"region_{number}"
-        found[f"{plain}.{number}" if plain in found else plain] = None
-    return tuple(found)
+        unique[f"{plain}.{number}" if plain in unique else plain] = None
+    return tuple(unique)
 
 
 def critical_regions(
     predictions: Iterable[Prediction], regions: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return the regions that occur in predictions."""
-    terms = {term.region for one in predictions for term in one.formula.terms}
+    terms = {term.region for prediction in predictions for term in prediction.formula.terms}
     return tuple(region for region in regions if region in terms)
 
 
@@ -192,6 +188,17 @@ def dump_syntaxgym(suite: Suite) -> str:
     instead of their means.
     """
     single = with_single_variants(suite)
+
+    def numbered(leaf: Term | Number) -> Term | Number:
+        if isinstance(leaf, Number) or leaf.region == WHOLE_SENTENCE:
+            return leaf
+        return Term(str(suite.region_index(leaf.region) + 1), leaf.condition)
+
+    predictions = []
+    for prediction in single.predictions:
+        # All versions of SyntaxGym read round brackets.
+        formula = str(prediction.formula.replace(numbered)).replace("[", "(").replace("]", ")")
+        predictions.append({"type": "formula", "formula": formula, "name": prediction.name})
     for condition in single.conditions:
         if not _CONDITION.fullmatch(condition):
             raise SuiteError(
@@ -201,10 +208,7 @@ def dump_syntaxgym(suite: Suite) -> str:
     content = {
         "meta": _meta(single),
         "region_meta": {str(n): name for n, name in enumerate(single.regions, start=1)},
-        "predictions": [
-            {"type": "formula", "formula": _numbered(single, one.formula), "name": one.name}
-            for one in single.predictions
-        ],
+        "predictions": predictions,
         "items": [_item_entry(item) for item in single.items],
     }
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
@@ -228,7 +232,7 @@ def _meta(suite: Suite) -> dict[str, Any]:
         "differing": list(suite.differing),
         **({} if suite.chance is None else {"chance": suite.chance}),
         **({} if suite.ties == "any" else {"ties": suite.ties}),
-        **{key: value for key, value in suite.meta.items() if key not in OWN_META},
+        **_further(suite.meta),
     }
 
 
@@ -252,61 +256,66 @@ def _item_entry(item: Item) -> dict[str, Any]:
     return {"item_number": item.number, "conditions": conditions, **kept}
 
 
-def _numbered(suite: Suite, formula: Formula) -> str:
-    """Return the formula with region numbers and round brackets for all SyntaxGym versions."""
-
-    def number(leaf: Term | Number) -> Term | Number:
-        if isinstance(leaf, Number) or leaf.region == WHOLE_SENTENCE:
-            return leaf
-        return Term(str(suite.region_index(leaf.region) + 1), leaf.condition)
-
-    return str(formula.replace(number)).replace("[", "(").replace("]", ")")
-
-
 # ----------------------------------------------------------------------------
-# SyntaxGym's suites in long CSV format: one row per item, condition and region.
-#
-# ::
+# Suites in long CSV format: one row per item, condition and region::
 #
 #     item_number,condition_name,region_number,region_name,content
 #     1,near,1,demonstrative,This
 #     1,near,2,rest,is an example .
 #
-# These files contain no predictions, which are passed separately. Further columns are ignored.
-
+# These files contain no predictions. Further columns are ignored.
 
 _COLUMNS = ("item_number", "condition_name", "region_number", "content")
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    line: int
-    item: int
-    condition: str
-    region: int
-    region_name: str
-    content: str
-
-
-def load_syntaxgym_csv(
-    path: str | Path, *, name: str = "", predictions: Mapping[str, str] | None = None
-) -> Suite:
-    """Read a suite, named after the file by default; ``predictions`` maps names to formulas."""
-    rows = list(_rows(path))
-    if not rows:
+def load_syntaxgym_csv(path: str | Path, *, predictions: Mapping[str, str] | None = None) -> Suite:
+    """Read a suite, named after the file; ``predictions`` maps names to formulas."""
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
+    if missing := [column for column in _COLUMNS if column not in csv_columns(reader, path)]:
+        raise InputError(f"the header has no column {', '.join(missing)}", path=path, line=1)
+    names: dict[int, str] = {}
+    contents: dict[int, dict[str, dict[int, str]]] = {}
+    for line, row in csv_rows(reader, path):
+        try:
+            item, region = int(row["item_number"]), int(row["region_number"])
+        except (TypeError, ValueError) as error:
+            problem = "item_number and region_number must be integers"
+            raise InputError(problem, path=path, line=line) from error
+        condition = str(row["condition_name"])
+        name = row.get("region_name") or f"region_{region}"
+        if names.setdefault(region, name) != name:
+            problem = f"region {region} is named {names[region]!r} in an earlier line"
+            raise InputError(problem, path=path, line=line)
+        places = contents.setdefault(item, {}).setdefault(condition, {})
+        if region in places:
+            problem = f"item {item}, {condition}: region {region} occurs twice"
+            raise InputError(problem, path=path, line=line)
+        places[region] = row["content"] or ""
+    if not contents:
         raise InputError("contains no items", path=path)
-    regions = unique_regions(_region_names(rows, path))
-    items = _items(rows, len(regions), path)
-    formulas = tuple(
-        Prediction(each, named(Formula.parse(text), regions))
-        for each, text in (predictions or {}).items()
+    numbers = sorted(names)
+    if numbers != list(range(1, len(names) + 1)):
+        raise InputError(f"regions {numbers} are not numbered from 1", path=path)
+    items = tuple(
+        Item(
+            number,
+            tuple(
+                Variant(condition, tuple(split_words(places.get(n, "")) for n in numbers))
+                for condition, places in conditions.items()
+            ),
+        )
+        for number, conditions in contents.items()
     )
-    conditions = dict.fromkeys(v.condition for item in items for v in item.variants)
+    regions = unique_regions(names[number] for number in numbers)
+    formulas = tuple(
+        Prediction(name, named(Formula.parse(text), regions))
+        for name, text in (predictions or {}).items()
+    )
     return Suite(
-        name=name or Path(path).stem,
+        name=Path(path).stem,
         language="en",
         regions=regions,
-        conditions=tuple(conditions),
+        conditions=tuple(dict.fromkeys(v.condition for item in items for v in item.variants)),
         predictions=formulas,
         items=items,
         critical=critical_regions(formulas, regions),
@@ -314,70 +323,20 @@ def load_syntaxgym_csv(
     )
 
 
-def _rows(path: str | Path) -> Iterator[_Row]:
-    reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
-    if missing := [column for column in _COLUMNS if column not in csv_columns(reader, path)]:
-        raise InputError(f"the header has no column {', '.join(missing)}", path=path, line=1)
-    for line, row in csv_rows(reader, path):
-        try:
-            item, region = int(row["item_number"]), int(row["region_number"])
-        except (TypeError, ValueError) as error:
-            problem = "item_number and region_number must be integers"
-            raise InputError(problem, path=path, line=line) from error
-        region_name = row.get("region_name") or f"region_{region}"
-        content = row["content"] or ""
-        yield _Row(line, item, str(row["condition_name"]), region, region_name, content)
-
-
-def _region_names(rows: list[_Row], path: str | Path) -> list[str]:
-    names: dict[int, str] = {}
-    for row in rows:
-        if names.setdefault(row.region, row.region_name) != row.region_name:
-            problem = f"region {row.region} is named {names[row.region]!r} in an earlier line"
-            raise InputError(problem, path=path, line=row.line)
-    if sorted(names) != list(range(1, len(names) + 1)):
-        raise InputError(f"regions {sorted(names)} are not numbered from 1", path=path)
-    return [names[number] for number in sorted(names)]
-
-
-def _items(rows: list[_Row], regions: int, path: str | Path) -> tuple[Item, ...]:
-    contents: dict[int, dict[str, dict[int, str]]] = {}
-    for row in rows:
-        places = contents.setdefault(row.item, {}).setdefault(row.condition, {})
-        if row.region in places:
-            problem = f"item {row.item}, {row.condition}: region {row.region} occurs twice"
-            raise InputError(problem, path=path, line=row.line)
-        places[row.region] = row.content
-    return tuple(
-        Item(
-            number,
-            tuple(
-                Variant(
-                    condition,
-                    tuple(split_words(places.get(n, "")) for n in range(1, regions + 1)),
-                )
-                for condition, places in conditions.items()
-            ),
-        )
-        for number, conditions in contents.items()
-    )
-
-
 # ----------------------------------------------------------------------------
-# Results in the form of SyntaxGym: the suite, with metrics over the units of every region.
-#
-# SyntaxGym computes sum, mean, median, range, maximum and minimum over the tokens of a region; the
-# end of a sentence belongs to its last region. Where a run has only words, its units are words.
+# Results: the suite, with metrics over the units of every region. SyntaxGym computes sum, mean,
+# median, range, maximum and minimum over the tokens of a region; the end of a sentence belongs to
+# its last region. Where a run has only words, its units are words.
 
 
 def word_regions(suite: Suite, rows: Sequence[Sequence[float]]) -> list[ByRegion]:
     """Return the surprisals of each region of every variant, from those of words (bits)."""
     variants = [variant for item in suite.items for variant in item.variants]
-    found: list[ByRegion] = []
+    units: list[ByRegion] = []
     for variant, row in zip(variants, rows, strict=True):
         values = iter(row)
-        found.append(tuple(tuple(next(values) for _ in region) for region in variant.regions))
-    return found
+        units.append(tuple(tuple(next(values) for _ in region) for region in variant.regions))
+    return units
 
 
 def token_regions(
@@ -386,7 +345,7 @@ def token_regions(
     """Return the surprisals of each region of every variant, from tokens and their bits."""
     variants = [(item, variant) for item in suite.items for variant in item.variants]
     return [
-        region_tokens(suite, item, variant, tokens, values, end_counts=True)
+        region_tokens(suite, item, variant, tokens, values)
         for (item, variant), (tokens, values) in zip(variants, sentences, strict=True)
     ]
 
@@ -403,9 +362,8 @@ def dump_results(suite: Suite, by_region: Sequence[ByRegion], *, model: str) -> 
     for item in content["items"]:
         for condition in item["conditions"]:
             for region, values in zip(condition["regions"], next(rows), strict=True):
-                region["metric_value"] = {
-                    name: _json_number(value) for name, value in region_metrics(values).items()
-                }
+                metrics = region_metrics(values).items()
+                region["metric_value"] = {name: json_number(value) for name, value in metrics}
     return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
@@ -424,10 +382,3 @@ def region_metrics(surprisal_bits: Sequence[float]) -> dict[str, float]:
         "max": largest,
         "min": smallest,
     }
-
-
-def _json_number(value: float) -> Any:
-    """Return a number as JSON; NaN becomes null and infinities text, as JSON has neither."""
-    if math.isnan(value):
-        return None
-    return value if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")

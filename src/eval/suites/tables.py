@@ -1,16 +1,8 @@
-"""Criteria of suites of one's own: predictions, effects in bits, and factors.
+"""Suites whose items are in a table, and what all YAML descriptions of suites share.
 
-::
-
-    predictions:
-      agreement: (verb;%mismatch%) > (verb;%match%)
-    effects:
-      mismatch_effect: (verb;%mismatch%) - (verb;%match%)
-    factors:
-      match: {number: same}
-      mismatch: {number: different}
-
-Without predictions, each effect is predicted to be above zero.
+The library loads tables with or without a description here; ``yaml_suites`` takes the settings and
+criteria that its formats have in common. Errors name the file and the line; nothing is guessed
+about columns that have none of the usual names.
 """
 
 from __future__ import annotations
@@ -20,8 +12,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, Literal, get_args
 
 import yaml
 
@@ -48,14 +41,47 @@ from gardenpath.eval.suites.suite import (
     split_words,
 )
 from gardenpath.eval.suites.syntaxgym import critical_regions, differing_regions
-from gardenpath.settings.schema import nearest
 from gardenpath.store.tables import SENTENCES
 from gardenpath.util import enumeration, is_count
 
-CRITERIA_KEYS = ("predictions", "effects", "factors")
+# ----------------------------------------------------------------------------
+# Settings and criteria: predictions, effects in bits, and factors::
+#
+#     predictions:
+#       agreement: (verb;%mismatch%) > (verb;%match%)
+#     effects:
+#       mismatch_effect: (verb;%mismatch%) - (verb;%match%)
+#     factors:
+#       match: {number: same}
+#       mismatch: {number: different}
+#
+# Without predictions, each effect is predicted to be above zero.
 
-_WRITE_A_COMPARISON = "write a comparison, as in (verb;%a%) > (verb;%b%), or move it to effects:"
-_WRITE_A_QUANTITY = "write a difference, as in (verb;%a%) - (verb;%b%), or move it to predictions:"
+TEXT_KEYS = ("name", "language", "version", "kind", "modifier", "description", "reference")
+# Entries of the same names in all descriptions of suites.
+SHARED_KEYS = (
+    *(*TEXT_KEYS, "critical", "differing", "spaced", "normalised", "metric", "chance", "ties"),
+    *("conditions", "regions", "predictions", "effects", "factors"),
+)
+
+
+def suite_settings(nodes: YamlNodes, entries: Mapping[str, YamlEntry]) -> dict[str, Any]:
+    """Return texts, flags, metric, chance and ties of a suite, as far as they are given."""
+    settings: dict[str, Any] = {}
+    choices = {"spaced": ("true", "false"), "normalised": ("true", "false")}
+    choices |= {"metric": get_args(Metric), "ties": get_args(CountedTies)}
+    for name, entry in entries.items():
+        if name in TEXT_KEYS:
+            settings[name] = nodes.text(entry.value, name).strip()
+        elif name in choices:
+            chosen = nodes.choice(entry.value, name, choices[name])
+            settings[name] = chosen == "true" if "true" in choices[name] else chosen
+        elif name == "chance":
+            try:
+                settings[name] = chance_of(nodes.text(entry.value, name).strip())
+            except ValueError as error:
+                raise nodes.error(f"chance: {error}", entry.value) from error
+    return settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,57 +94,57 @@ class CriteriaReader:
 
     def predictions(self, entries: Mapping[str, YamlEntry]) -> tuple[Prediction, ...]:
         """Return the predictions; without any, that effects are above zero."""
-        if "predictions" not in entries:
-            effects = self.effects(entries)
-            return tuple(
-                Prediction(one.name, Formula.parse(f"[{one.formula}] > 0")) for one in effects
-            )
-        node = entries["predictions"].value
-        found = [self._formula("prediction", name, one) for name, one in self._named(node)]
-        for one, (_, entry) in zip(found, self._named(node), strict=True):
-            if not one.formula.is_claim:
-                problem = f"prediction {one.name}: compares nothing"
-                raise self.nodes.error(problem, entry.value, _WRITE_A_COMPARISON)
-        return tuple(found)
+        if "predictions" in entries:
+            return self._formulas("prediction", entries["predictions"].value)
+        return tuple(
+            Prediction(effect.name, Formula.parse(f"[{effect.formula}] > 0"))
+            for effect in self.effects(entries)
+        )
 
     def effects(self, entries: Mapping[str, YamlEntry]) -> tuple[Prediction, ...]:
         """Return the quantities in bits."""
         if "effects" not in entries:
             return ()
-        node = entries["effects"].value
-        found = [self._formula("effect", name, one) for name, one in self._named(node)]
-        for one, (_, entry) in zip(found, self._named(node), strict=True):
-            if one.formula.is_claim:
-                problem = f"effect {one.name}: is a comparison, which is true or false"
-                raise self.nodes.error(problem, entry.value, _WRITE_A_QUANTITY)
-        return tuple(found)
+        return self._formulas("effect", entries["effects"].value)
+
+    def _formulas(
+        self, what: Literal["prediction", "effect"], node: yaml.Node
+    ) -> tuple[Prediction, ...]:
+        entries = self.nodes.mapping(node, "criteria")
+        criteria = [self._formula(what, name, entry) for name, entry in entries.items()]
+        for criterion in criteria:
+            place = f"{what} {criterion.name}"
+            if what == "prediction" and not criterion.formula.is_claim:
+                problem = f"{place}: compares nothing"
+                remedy = "write a comparison, as in (verb;%a%) > (verb;%b%), or move it to effects:"
+            elif what == "effect" and criterion.formula.is_claim:
+                problem = f"{place}: is a comparison, which is true or false"
+                example = "(verb;%a%) - (verb;%b%)"
+                remedy = f"write a difference, as in {example}, or move it to predictions:"
+            else:
+                continue
+            raise self.nodes.error(problem, entries[criterion.name].value, remedy)
+        return tuple(criteria)
 
     def factors(self, entry: YamlEntry | None) -> dict[str, dict[str, str]]:
         """Return the levels of all factors, by condition."""
         if entry is None:
             return {}
-        found = {}
+        factors = {}
         for condition, own in self.nodes.mapping(entry.value, "factors").items():
-            self._known(condition, self.conditions, "factors: condition", own.key)
-            levels = self.nodes.mapping(own.value, f"factors of {condition}")
-            found[condition] = {
-                name: self.nodes.text(one.value, name).strip() for name, one in levels.items()
-            }
-            for name, one in levels.items():
+            self.nodes.require_known(condition, self.conditions, "factors: condition", own.key)
+            what = f"factors of {condition}"
+            for name, level in self.nodes.mapping(own.value, what).items():
                 if name in SENTENCES.names:
                     problem = f"factor {name!r} has the name of a column of the results"
-                    raise self.nodes.error(problem, one.key, "give it another name")
-        named_factors = {frozenset(levels) for levels in found.values()}
-        missing = [one for one in self.conditions if one not in found]
-        if missing or len(named_factors) > 1:
+                    raise self.nodes.error(problem, level.key, "give it another name")
+            factors[condition] = self.nodes.texts(own.value, what)
+        missing = [condition for condition in self.conditions if condition not in factors]
+        if missing or len({frozenset(levels) for levels in factors.values()}) > 1:
             lacking = f"condition {missing[0]} has none" if missing else "conditions differ"
-            raise self.nodes.error(
-                f"factors: {lacking}", entry.value, "give every condition a level of every factor"
-            )
-        return found
-
-    def _named(self, node: yaml.Node) -> list[tuple[str, YamlEntry]]:
-        return list(self.nodes.mapping(node, "criteria").items())
+            remedy = "give every condition a level of every factor"
+            raise self.nodes.error(f"factors: {lacking}", entry.value, remedy)
+        return factors
 
     def _formula(self, what: str, name: str, entry: YamlEntry) -> Prediction:
         try:
@@ -126,15 +152,14 @@ class CriteriaReader:
             formula = named(Formula.parse(text), self.regions)
         except FormulaError as error:
             raise self.nodes.error(f"{what} {name}: {error}", entry.value) from error
+        regions = (*self.regions, WHOLE_SENTENCE)
+        place = f"{what} {name}"
         for term in formula.terms:
-            places = (*self.regions, WHOLE_SENTENCE)
-            self._known(term.region, places, f"{what} {name}: region", entry.value)
-            self._known(term.condition, self.conditions, f"{what} {name}: condition", entry.value)
+            self.nodes.require_known(term.region, regions, f"{place}: region", entry.value)
+            self.nodes.require_known(
+                term.condition, self.conditions, f"{place}: condition", entry.value
+            )
         return Prediction(name, formula)
-
-    def _known(self, name: str, valid: tuple[str, ...], what: str, node: yaml.Node) -> None:
-        if name not in valid:
-            raise self.nodes.error(f"{what} {name!r} is unknown", node, nearest(name, valid))
 
 
 # ----------------------------------------------------------------------------
@@ -157,15 +182,8 @@ class CriteriaReader:
 # ``condition``, ``region``, ``word``, ``content``, ``sentence``) to the names of columns, and
 # ``only`` selects rows: ``{suite: agreement}``.
 
-
-_TEXTS = ("name", "language", "version", "kind", "modifier", "description", "reference")
-_LISTS = ("critical", "differing")
-_KEYS = (
-    *(*_TEXTS, *_LISTS, "table", "sheet", "columns", "only", "regions", "conditions"),
-    *CRITERIA_KEYS,
-    *("spaced", "normalised", "metric", "chance", "ties"),
-)
-_REQUIRED = ("name", "language", "table")
+_FILE = {"table", "sheet"}
+_KEYS = (*SHARED_KEYS, *sorted(_FILE), "columns", "only")
 _SENTENCE = "sentence"
 
 # Entry of ``meta`` that says how the table of a suite is laid out, for files of its surprisals: its
@@ -175,7 +193,7 @@ _SENTENCE = "sentence"
 TABLE_META = "table"
 
 # Rows of the table, each with its line.
-_Rows = Sequence[tuple[int, Mapping[str, str]]]
+_Rows = list[tuple[int, Mapping[str, str]]]
 
 
 def is_table_suite(path: Path) -> bool:
@@ -189,96 +207,63 @@ def is_table_suite(path: Path) -> bool:
 
 def load_table_suite(path: str | Path | YamlNodes) -> Suite:
     """Read a suite from its description and the table that it names, relative to the file."""
-    return _TableReader(path if isinstance(path, YamlNodes) else YamlNodes(str(path))).suite()
+    nodes = path if isinstance(path, YamlNodes) else YamlNodes(str(path))
+    root = nodes.root()
+    required = ("name", "language", "table")
+    entries = nodes.entries(root, "a suite", known=_KEYS, required=required)
+    settings = suite_settings(nodes, entries)
+    roles = ("columns", "regions", "conditions", "only")
+    texts = {name: nodes.text(entries[name].value, name).strip() for name in _FILE & set(entries)}
+    table = read_items_table(Path(nodes.path).parent / texts["table"], sheet=texts.get("sheet"))
+    places = _Places(table, **{role: _mapping(nodes, entries.get(role)) for role in roles})
+    items = places.items()
+    conditions = tuple(dict.fromkeys(v.condition for item in items for v in item.variants))
+    names = places.region_names
+    criteria = CriteriaReader(nodes, names, conditions)
+    if not {"predictions", "effects"} & set(entries):
+        remedy = "add predictions:, or effects: in bits (docs/suites.md)"
+        raise nodes.error("the suite has no predictions or effects", root, remedy)
+    predictions = criteria.predictions(entries)
+    settings |= {
+        "critical": critical_regions(predictions, names) or names,
+        "differing": differing_regions(items, names),
+    }
+    for name in ("critical", "differing"):
+        if name in entries:
+            settings[name] = tuple(_mapping(nodes, entries[name]))
+    return Suite(
+        **settings,
+        regions=names,
+        conditions=conditions,
+        predictions=predictions,
+        effects=criteria.effects(entries),
+        factors=criteria.factors(entries.get("factors")),
+        items=items,
+        meta={TABLE_META: places.order()},
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _TableReader:
-    nodes: YamlNodes
-
-    def suite(self) -> Suite:
-        root = self.nodes.root()
-        entries = self.nodes.entries(root, "a suite", known=_KEYS, required=_REQUIRED)
-        table = self.table(entries)
-        renamed = self.mapping(entries.get("conditions"))
-        chosen = [self.mapping(entries.get(name)) for name in ("columns", "regions", "only")]
-        columns, regions, only = chosen
-        places = _Places(table, columns, regions, renamed, only)
-        items = places.items()
-        conditions = tuple(dict.fromkeys(v.condition for item in items for v in item.variants))
-        names = places.region_names
-        criteria = CriteriaReader(self.nodes, names, conditions)
-        if not {"predictions", "effects"} & set(entries):
-            remedy = "add predictions:, or effects: in bits (docs/suites.md)"
-            raise self.nodes.error("the suite says nothing to test", root, remedy)
-        predictions = criteria.predictions(entries)
-        settings: dict[str, Any] = {
-            **{name: self.text(entries[name], name) for name in _TEXTS if name in entries},
-            "critical": critical_regions(predictions, names) or names,
-            "differing": differing_regions(items, names),
-        }
-        settings.update({name: self.names(entries[name]) for name in _LISTS if name in entries})
-        for name in ("spaced", "normalised"):
-            if name in entries:
-                flag = self.nodes.choice(entries[name].value, name, ("true", "false"))
-                settings[name] = flag == "true"
-        return Suite(
-            **settings,
-            regions=names,
-            conditions=conditions,
-            predictions=predictions,
-            effects=criteria.effects(entries),
-            factors=criteria.factors(entries.get("factors")),
-            items=items,
-            metric=cast(Metric, self.choice(entries.get("metric"), "metric", get_args(Metric))),
-            ties=cast(CountedTies, self.choice(entries.get("ties"), "ties", get_args(CountedTies))),
-            chance=self.chance(entries.get("chance")),
-            meta={TABLE_META: places.order()},
-        )
-
-    def table(self, entries: Mapping[str, YamlEntry]) -> CsvTable:
-        given = Path(self.text(entries["table"], "table"))
-        sheet = self.text(entries["sheet"], "sheet") if "sheet" in entries else None
-        return read_items_table(Path(self.nodes.path).parent / given, sheet=sheet)
-
-    def text(self, entry: YamlEntry, name: str) -> str:
-        return self.nodes.text(entry.value, name).strip()
-
-    def names(self, entry: YamlEntry) -> tuple[str, ...]:
-        return tuple(self.nodes.text(node, "a name") for node in self.nodes.items(entry.value))
-
-    def mapping(self, entry: YamlEntry | None) -> dict[str, str]:
-        """Return a mapping of texts; a list maps every text to itself."""
-        if entry is None:
-            return {}
-        if not isinstance(entry.value, yaml.MappingNode):
-            return {name: name for name in self.names(entry)}
-        found = self.nodes.mapping(entry.value, "a mapping")
-        return {name: self.text(one, name) for name, one in found.items()}
-
-    def choice(self, entry: YamlEntry | None, name: str, choices: tuple[str, ...]) -> str:
-        return self.nodes.choice(entry.value, name, choices) if entry else choices[0]
-
-    def chance(self, entry: YamlEntry | None) -> float | None:
-        if entry is None:
-            return None
-        try:
-            return chance_of(self.text(entry, "chance"))
-        except ValueError as error:
-            raise self.nodes.error(f"chance: {error}", entry.value) from error
+def _mapping(nodes: YamlNodes, entry: YamlEntry | None) -> dict[str, str]:
+    """Return a mapping of texts; a list maps every text to itself."""
+    if entry is None:
+        return {}
+    if isinstance(entry.value, yaml.MappingNode):
+        return nodes.texts(entry.value, "a mapping")
+    names = [nodes.text(node, "a name") for node in nodes.items(entry.value)]
+    return dict(zip(names, names, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Places:
     """Which columns of a table hold what."""
 
     table: CsvTable
     columns: Mapping[str, str]
     regions: Mapping[str, str]
-    renamed: Mapping[str, str]
+    conditions: Mapping[str, str]
     only: Mapping[str, str]
 
-    @property
+    @cached_property
     def region_names(self) -> tuple[str, ...]:
         """The regions of the suite, in order."""
         if self.regions:
@@ -286,7 +271,7 @@ class _Places:
         if self.column("region") is None:
             return (_SENTENCE,)
         column = self.required("region")
-        sentences = [rows for own in self.groups().values() for rows in own.values()]
+        sentences = [rows for own in self.groups.values() for rows in own.values()]
         return _merged([[row[column].strip() for _, row in rows] for rows in sentences])
 
     def column(self, role: str) -> str | None:
@@ -298,12 +283,12 @@ class _Places:
         return self.table.column(COLUMN_ROLES[role])
 
     def required(self, role: str) -> str:
-        found = self.column(role)
-        if found is None:
+        column = self.column(role)
+        if column is None:
             regions = "list the columns of the regions, as in regions: [subject, verb], or "
-            named = f"name it, as in 'columns: {{{role}: …}}'; "
-            raise self._lacks(role, (regions if role == _SENTENCE else "") + named)
-        return found
+            remedy = f"name it, as in 'columns: {{{role}: …}}'; "
+            raise self._lacks(role, (regions if role == _SENTENCE else "") + remedy)
+        return column
 
     def _lacks(self, column: str, remedy: str = "") -> InputError:
         return InputError(
@@ -313,88 +298,84 @@ class _Places:
             remedy=f"{remedy}its columns: {', '.join(self.table.header)}",
         )
 
+    @cached_property
     def rows(self) -> _Rows:
         """Return the selected rows."""
         for column in self.only:
             if column not in self.table.header:
                 raise self._lacks(column)
-        found = [
+        rows = [
             (line, row)
             for line, row in self.table.rows
             if all(row[column].strip() == value for column, value in self.only.items())
         ]
-        if not found:
+        if not rows:
             shown = ", ".join(f"{column} {value!r}" for column, value in self.only.items())
             problem = f"has no rows with {shown}" if shown else "has no rows"
             raise InputError(problem, path=self.table.path)
         suite = self.column("suite")
-        names = dict.fromkeys(row[suite].strip() for _, row in found) if suite else {}
+        names = dict.fromkeys(row[suite].strip() for _, row in rows) if suite else {}
         if suite and len(names) > 1:
             raise InputError(
                 f"holds several suites: {enumeration(list(names)[:3])}",
                 path=self.table.path,
                 remedy=f"select one, as in 'only: {{{suite}: {next(iter(names))}}}'",
             )
-        return found
+        return rows
 
     def items(self) -> tuple[Item, ...]:
         """Return the items, each with its sentences in the order of the table."""
-        names = {number: name for name, number in self.item_numbers().items()}
-        return tuple(
-            Item(
-                number,
-                tuple(
-                    Variant(self.renamed.get(key[0], key[0]), self.cut(rows))
-                    for key, rows in sentences.items()
-                ),
-                {"item_name": names[number]} if names else {},
+        names = {number: name for name, number in self.item_numbers.items()}
+        items = []
+        for number, sentences in self.groups.items():
+            variants = tuple(
+                Variant(self.conditions.get(key[0], key[0]), self.cut(rows))
+                for key, rows in sentences.items()
             )
-            for number, sentences in self.groups().items()
-        )
+            items.append(Item(number, variants, {"item_name": names[number]} if names else {}))
+        return tuple(items)
 
     def order(self) -> dict[str, Any]:
         """Return where the sentences of the suite are in the table (see ``TABLE_META``)."""
-        groups = self.groups().values()
         return {
             "path": str(self.table.path),
             "columns": dict(self.columns),
-            "conditions": dict(self.renamed),
+            "conditions": dict(self.conditions),
             "only": dict(self.only),
-            "items": self.item_numbers(),
-            "lines": [rows[0][0] for sentences in groups for rows in sentences.values()],
+            "items": self.item_numbers,
+            "lines": [rows[0][0] for own in self.groups.values() for rows in own.values()],
         }
 
-    def groups(self) -> dict[int, dict[tuple[str, ...], list[tuple[int, Mapping[str, str]]]]]:
+    @cached_property
+    def groups(self) -> dict[int, dict[tuple[str, ...], _Rows]]:
         """Return the rows of each sentence of each item."""
         item, condition = self.required("item"), self.required("condition")
-        groups: dict[int, dict[tuple[str, ...], list[tuple[int, Mapping[str, str]]]]] = {}
+        groups: dict[int, dict[tuple[str, ...], _Rows]] = {}
         extra = [name for role in ("variant", "sentence_id") if (name := self.column(role))]
-        is_long = self.is_long
-        numbers = self.item_numbers()
-        for line, row in self.rows():
+        for line, row in self.rows:
             name = row[item].strip()
             if not name:
                 raise InputError("the item is missing", path=self.table.path, line=line)
-            number = numbers[name] if numbers else int(name)
+            number = self.item_numbers[name] if self.item_numbers else int(name)
             key = (row[condition].strip(), *(row[name] for name in extra))
-            key = key if is_long else (*key, str(line))
+            key = key if self.is_long else (*key, str(line))
             groups.setdefault(number, {}).setdefault(key, []).append((line, row))
         return groups
 
+    @cached_property
     def item_numbers(self) -> dict[str, int]:
         """Number the items in order of appearance by their names; empty if these are numbers."""
         column = self.required("item")
-        names = dict.fromkeys(row[column].strip() for _, row in self.rows())
+        names = dict.fromkeys(row[column].strip() for _, row in self.rows)
         if all(is_count(name) for name in names if name):
             return {}
         return {name: number for number, name in enumerate(names, start=1)}
 
-    @property
+    @cached_property
     def is_long(self) -> bool:
         """Whether a sentence has several rows, one per word or region."""
-        return self.column("region") is not None and not set(self.regions.values()) & set(
-            self.table.header
-        )
+        has_own_columns = set(self.regions.values()) & set(self.table.header)
+        return self.column("region") is not None and not has_own_columns
 
     def cut(self, rows: _Rows) -> tuple[tuple[str, ...], ...]:
         """Return the words of each region of a sentence."""
@@ -403,13 +384,15 @@ class _Places:
             columns = list(self.regions.values()) or [self.required("sentence")]
             if missing := [name for name in columns if name not in row]:
                 raise self._lacks(missing[0])
-            found = tuple(_words(row[name]) for name in columns)
-            if not any(found):
+            words = tuple(_words(row[name]) for name in columns)
+            if not any(words):
                 raise InputError("the sentence is empty", path=self.table.path, line=line)
-            return found
+            return words
         region = self.required("region")
         text = self.column("word") or self.required("content")
-        codes = {code: place for place, code in enumerate(self.codes())}
+        # The values of the column region, in the order of the regions.
+        names = tuple(self.regions.values()) or self.region_names
+        codes = {code: place for place, code in enumerate(names)}
         cut: list[list[str]] = [[] for _ in codes]
         last = 0
         for line, row in rows:
@@ -421,10 +404,6 @@ class _Places:
             cut[place] += _words(row[text])
             last = place
         return tuple(map(tuple, cut))
-
-    def codes(self) -> tuple[str, ...]:
-        """Return the values of the column region, in the order of the regions."""
-        return tuple(self.regions.values()) or self.region_names
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -439,18 +418,13 @@ def _merged(sequences: Sequence[Sequence[str]]) -> tuple[str, ...]:
     order of appearance, and the sentence that does not fit is reported later.
     """
     left = list(dict.fromkeys(name for names in sequences for name in names))
-    before = {
-        (one, other)
-        for names in sequences
-        for one, other in itertools.pairwise(names)
-        if one != other
-    }
-    found: list[str] = []
+    before = {pair for names in sequences for pair in itertools.pairwise(names) if len({*pair}) > 1}
+    merged: list[str] = []
     while left:
-        free = [one for one in left if not any((other, one) in before for other in left)]
-        found.append(free[0] if free else left[0])
-        left.remove(found[-1])
-    return tuple(found)
+        free = [name for name in left if not any((other, name) in before for other in left)]
+        merged.append(free[0] if free else left[0])
+        left.remove(merged[-1])
+    return tuple(merged)
 
 
 # ----------------------------------------------------------------------------
@@ -460,7 +434,6 @@ def _merged(sequences: Sequence[Sequence[str]]) -> tuple[str, ...]:
 #
 #     python evaluate.py suite=file 'suite.suites=[items.csv]' 'regions=[subject,verb,rest]' \
 #         predictions="agreement: (verb;%mismatch%) > (verb;%match%)"
-
 
 _NAMED = re.compile(r"\s*([^\W\d]\w*)\s*[:=]\s*([(\[].*)", re.DOTALL)
 
@@ -488,20 +461,16 @@ def load_given_table(path: Path, criteria: GivenCriteria) -> Suite:
     if criteria.regions:
         entries["regions"] = list(criteria.regions)
     for what, formulas in (("prediction", criteria.predictions), ("effect", criteria.effects)):
-        if formulas:
-            entries[f"{what}s"] = _by_name(what, formulas, path)
+        # Formulas without a name are numbered if there are several.
+        by_name: dict[str, str] = {}
+        for number, written in enumerate(formulas, start=1):
+            parts = _NAMED.fullmatch(written)
+            usual = what if len(formulas) == 1 else f"{what}_{number}"
+            name, formula = parts.groups() if parts else (usual, written)
+            if name in by_name:
+                remedy = 'give each a name of its own, as in "first: (…) > (…)"'
+                raise InputError(f"two {what}s are called {name!r}", path=path, remedy=remedy)
+            by_name[name] = formula
+        if by_name:
+            entries[f"{what}s"] = by_name
     return load_table_suite(YamlNodes(str(path), json.dumps(entries)))
-
-
-def _by_name(what: str, formulas: Sequence[str], path: Path) -> dict[str, str]:
-    """Return the formulas by their names; those without one are numbered if there are several."""
-    found: dict[str, str] = {}
-    for number, text in enumerate(formulas, start=1):
-        parts = _NAMED.fullmatch(text)
-        usual = what if len(formulas) == 1 else f"{what}_{number}"
-        name, formula = parts.groups() if parts else (usual, text)
-        if name in found:
-            remedy = 'give each a name of its own, as in "first: (…) > (…)"'
-            raise InputError(f"two {what}s are called {name!r}", path=path, remedy=remedy)
-        found[name] = formula
-    return found

@@ -1,236 +1,154 @@
-"""The YAML format of suites, designed to be written by hand.
+"""The YAML formats of suites, designed to be written by hand: compact and framed.
 
-The conditions of an item are lines with ``|`` between regions and spaces between words::
-
-    name: mandarin/classifier_noun/none
-    language: zh
-    spaced: false
-    critical: [noun]
-    differing: [classifier]
-    regions: [context, classifier, noun, end]
-    predictions:
-      mismatch: (noun;%mismatch%) > (noun;%match%)
-    items:
-      1:
-        match: 他 看见 了 一 | 只 | 猫 | 。
-        mismatch: 他 看见 了 一 | 本 | 猫 | 。
-
-A condition may have a list of lines, whose surprisals are averaged. An item may have ``labels``, a
-``gloss`` of its first line, word by word, and a ``translation``; ``glosses: {歌: song}`` of the
-suite glosses words that no first line has. ``chance`` gives the chance level if it does not follow
-from the predictions; ``ties: complete`` counts only ties of all compared quantities as ties.
-Further information about the suite (author, tags) belongs in ``meta``.
+The library and the studies read suites here, and export writes the compact format. Errors name the
+file and the line; whether a suite makes sense is for the linter to say.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import takewhile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any
 
 import yaml
 
 from gardenpath.errors import InputError
-from gardenpath.eval.suites.nodes import YamlEntry, YamlNodes, flow, scalar
-from gardenpath.eval.suites.suite import (
-    CountedTies,
-    Item,
-    Metric,
-    Suite,
-    SuiteError,
-    Variant,
-    chance_of,
-    split_words,
-)
+from gardenpath.eval.suites.nodes import YamlEntry, YamlNodes
+from gardenpath.eval.suites.suite import Item, Suite, SuiteError, Variant, split_words
 from gardenpath.eval.suites.syntaxgym import OWN_META
-from gardenpath.eval.suites.tables import CRITERIA_KEYS, CriteriaReader
+from gardenpath.eval.suites.tables import SHARED_KEYS, TEXT_KEYS, CriteriaReader, suite_settings
 from gardenpath.safe_text import MalformedTextError, parse_yaml
 from gardenpath.settings.schema import nearest
 from gardenpath.store.files import open_text
 from gardenpath.util import is_count
 
+# ----------------------------------------------------------------------------
+# The compact format. The conditions of an item are lines with ``|`` between regions and spaces
+# between words::
+#
+#     name: mandarin/classifier_noun/none
+#     language: zh
+#     spaced: false
+#     critical: [noun]
+#     differing: [classifier]
+#     regions: [context, classifier, noun, end]
+#     predictions:
+#       mismatch: (noun;%mismatch%) > (noun;%match%)
+#     items:
+#       1:
+#         match: 他 看见 了 一 | 只 | 猫 | 。
+#         mismatch: 他 看见 了 一 | 本 | 猫 | 。
+#
+# A condition may have a list of lines, whose surprisals are averaged. An item may have ``labels``,
+# a ``gloss`` of its first line, word by word, and a ``translation``; ``glosses: {歌: song}`` of the
+# suite glosses words that no first line has. ``chance`` gives the chance level if it does not
+# follow from the predictions; ``ties: complete`` counts only ties of all compared quantities as
+# ties. Further information about the suite (author, tags) belongs in ``meta``.
+
 _REQUIRED = ("name", "language", "regions", "predictions", "items")
-_TEXTS = ("name", "language", "version", "kind", "modifier", "description", "reference")
-_FLAGS = ("spaced", "normalised")
 _LISTS = ("conditions", "critical", "differing", "regions")
-_KEYS = (
-    *_TEXTS,
-    *_FLAGS,
-    *_LISTS,
-    "metric",
-    "chance",
-    "ties",
-    "glosses",
-    "meta",
-    *CRITERIA_KEYS,
-    "items",
-)
-_LABELS, _GLOSS, _TRANSLATION = "labels", "gloss", "translation"
+_KEYS = (*SHARED_KEYS, "glosses", "meta", "items")
 # Entries of an item that are not conditions.
-_NO_CONDITIONS = (_LABELS, _GLOSS, _TRANSLATION)
+_NO_CONDITIONS = ("labels", "gloss", "translation")
 
 
 def load_compact(path: str | Path) -> Suite:
     """Read a suite; errors name the file and the line."""
     nodes = YamlNodes(str(path))
-    return suite_of_nodes(nodes, nodes.root())
+    return _compact_suite(nodes, nodes.root())
 
 
-def suite_of_nodes(nodes: YamlNodes, root: yaml.Node) -> Suite:
+def _compact_suite(nodes: YamlNodes, root: yaml.Node) -> Suite:
     """Return the suite that a mapping describes; ``nodes`` is the file that errors name."""
-    return _Reader(nodes).suite(root)
+    entries = nodes.entries(root, "a suite", known=_KEYS, required=_REQUIRED)
+    lists = {name: _names(nodes, entries[name], name) for name in _LISTS if name in entries}
+    regions = lists["regions"]
+    for name in ("critical", "differing"):
+        for region in lists.get(name, ()):
+            nodes.require_known(region, regions, f"{name}: region", entries[name].value)
+    items = _Items(nodes, regions, lists.get("conditions")).all(entries["items"].value)
+    lists.setdefault("conditions", _conditions(items))
+    criteria = CriteriaReader(nodes, regions, lists["conditions"])
+    glosses = nodes.texts(entries["glosses"].value, "glosses") if "glosses" in entries else {}
+    meta = nodes.mapping(entries["meta"].value, "meta") if "meta" in entries else {}
+    for name, entry in meta.items():
+        if name in OWN_META:
+            problem = f"meta: {name!r} must be an entry of the suite, not of meta"
+            raise nodes.error(problem, entry.key)
+    settings: dict[str, Any] = {**suite_settings(nodes, entries), **lists}
+    return Suite(
+        **settings,
+        glosses=glosses,
+        meta={name: nodes.plain(entry.value, f"meta: {name}") for name, entry in meta.items()},
+        items=items,
+        predictions=criteria.predictions(entries),
+        effects=criteria.effects(entries),
+        factors=criteria.factors(entries.get("factors")),
+    )
+
+
+def _names(nodes: YamlNodes, entry: YamlEntry, what: str) -> tuple[str, ...]:
+    names: dict[str, None] = {}
+    for node in nodes.items(entry.value):
+        name = nodes.text(node, what)
+        if name in names:
+            raise nodes.error(f"{what}: {name!r} occurs twice", node)
+        names[name] = None
+    return tuple(names)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _Items:
+    """Reads items; without ``conditions``, those of the items are allowed."""
+
     nodes: YamlNodes
+    regions: tuple[str, ...]
+    conditions: tuple[str, ...] | None
 
-    def suite(self, root: yaml.Node) -> Suite:
-        entries = self.nodes.entries(root, "a suite", known=_KEYS, required=_REQUIRED)
-        settings: dict[str, Any] = {
-            **{name: self.text(entries[name], name) for name in _TEXTS if name in entries},
-            **{name: self.flag(entries[name], name) for name in _FLAGS if name in entries},
-        }
-        lists = {name: self.names(entries[name], name) for name in _LISTS if name in entries}
-        for name in ("critical", "differing"):
-            for region in lists.get(name, ()):
-                self.known(region, lists["regions"], f"{name}: region", entries[name].value)
-        items = self.items(entries["items"].value, lists["regions"], lists.get("conditions"))
-        conditions = lists.setdefault("conditions", _conditions(items))
-        criteria = CriteriaReader(self.nodes, lists["regions"], conditions)
-        settings.update(lists)
-        return Suite(
-            **settings,
-            metric=self.metric(entries.get("metric")),
-            chance=self.chance(entries.get("chance")),
-            ties=self.ties(entries.get("ties")),
-            glosses=self.glosses(entries.get("glosses")),
-            meta=self.meta(entries.get("meta")),
-            items=items,
-            predictions=criteria.predictions(entries),
-            effects=criteria.effects(entries),
-            factors=criteria.factors(entries.get("factors")),
-        )
-
-    def text(self, entry: YamlEntry, name: str) -> str:
-        return self.nodes.text(entry.value, name).strip()
-
-    def flag(self, entry: YamlEntry, name: str) -> bool:
-        return self.nodes.choice(entry.value, name, ("true", "false")) == "true"
-
-    def metric(self, entry: YamlEntry | None) -> Metric:
-        chosen = self.nodes.choice(entry.value, "metric", get_args(Metric)) if entry else "sum"
-        return cast(Metric, chosen)
-
-    def ties(self, entry: YamlEntry | None) -> CountedTies:
-        chosen = self.nodes.choice(entry.value, "ties", get_args(CountedTies)) if entry else "any"
-        return cast(CountedTies, chosen)
-
-    def chance(self, entry: YamlEntry | None) -> float | None:
-        if entry is None:
-            return None
-        try:
-            return chance_of(self.text(entry, "chance"))
-        except ValueError as error:
-            raise self.nodes.error(f"chance: {error}", entry.value) from error
-
-    def glosses(self, entry: YamlEntry | None) -> dict[str, str]:
-        found = self.nodes.mapping(entry.value, "glosses") if entry else {}
-        return {word: self.text(gloss, f"the gloss of {word}") for word, gloss in found.items()}
-
-    def meta(self, entry: YamlEntry | None) -> dict[str, Any]:
-        found = self.nodes.mapping(entry.value, "meta") if entry else {}
-        for name, one in found.items():
-            if name in OWN_META:
-                problem = f"meta: {name!r} must be an entry of the suite, not of meta"
-                raise self.nodes.error(problem, one.key)
-        return {name: self.nodes.plain(one.value, f"meta: {name}") for name, one in found.items()}
-
-    def names(self, entry: YamlEntry, what: str) -> tuple[str, ...]:
-        found: dict[str, None] = {}
-        for node in self.nodes.items(entry.value):
-            name = self.nodes.text(node, what)
-            if name in found:
-                raise self.nodes.error(f"{what}: {name!r} occurs twice", node)
-            found[name] = None
-        return tuple(found)
-
-    def known(self, name: str, valid: Iterable[str], what: str, node: yaml.Node) -> None:
-        names = tuple(valid)
-        if name not in names:
-            raise self.nodes.error(f"{what} {name!r} is unknown", node, nearest(name, names))
-
-    def items(
-        self, node: yaml.Node, regions: tuple[str, ...], conditions: tuple[str, ...] | None
-    ) -> tuple[Item, ...]:
-        found: dict[int, Item] = {}
+    def all(self, node: yaml.Node) -> tuple[Item, ...]:
+        items: dict[int, Item] = {}
         for key, entry in self.nodes.mapping(node, "items").items():
             if not is_count(key):
                 raise self.nodes.error(f"item {key[:50]!r}: the key must be a number", entry.key)
-            if int(key) in found:
+            if int(key) in items:
                 raise self.nodes.error(f"item {int(key)} occurs twice", entry.key)
-            found[int(key)] = self.item(int(key), entry.value, regions, conditions)
-        if not found:
+            items[int(key)] = self.item(int(key), entry.value)
+        if not items:
             raise self.nodes.error("a suite must have at least one item", node)
-        return tuple(found.values())
+        return tuple(items.values())
 
-    def item(
-        self,
-        number: int,
-        node: yaml.Node,
-        regions: tuple[str, ...],
-        conditions: tuple[str, ...] | None,
-    ) -> Item:
-        entries = self.nodes.mapping(node, f"item {number}")
+    def item(self, number: int, node: yaml.Node) -> Item:
+        what = f"item {number}"
+        entries = self.nodes.mapping(node, what)
         variants = []
         for name, entry in entries.items():
             if name in _NO_CONDITIONS:
                 continue
-            if conditions is not None:
-                self.known(name, conditions, f"item {number}: condition", entry.key)
+            if self.conditions is not None:
+                self.nodes.require_known(name, self.conditions, f"{what}: condition", entry.key)
             for line in self.nodes.items(entry.value):
-                variants.append(self.variant(name, line, number, regions))
+                variants.append(Variant(name, self.words(line, f"{what}, {name}")))
+        labels, gloss, translation = (entries.get(name) for name in _NO_CONDITIONS)
         return Item(
             number,
             tuple(variants),
-            labels=self.labels(entries.get(_LABELS), number),
-            gloss=self.gloss(entries.get(_GLOSS), number, regions),
-            translation=self.translation(entries.get(_TRANSLATION), number),
+            labels=self.nodes.texts(labels.value, f"the labels of {what}") if labels else {},
+            gloss=self.words(gloss.value, f"{what}, gloss") if gloss else (),
+            translation=self.nodes.text(translation.value, f"{what}, translation").strip()
+            if translation
+            else "",
         )
 
-    def labels(self, entry: YamlEntry | None, number: int) -> dict[str, str]:
-        what = f"the labels of item {number}"
-        found = self.nodes.mapping(entry.value, what) if entry else {}
-        return {name: self.text(label, name) for name, label in found.items()}
-
-    def gloss(
-        self, entry: YamlEntry | None, number: int, regions: tuple[str, ...]
-    ) -> tuple[tuple[str, ...], ...]:
-        return self.words(entry.value, f"item {number}, gloss", regions) if entry else ()
-
-    def translation(self, entry: YamlEntry | None, number: int) -> str:
-        return self.text(entry, f"item {number}, translation") if entry else ""
-
-    def variant(
-        self, condition: str, node: yaml.Node, number: int, regions: tuple[str, ...]
-    ) -> Variant:
-        what = f"item {number}, {condition}"
-        return Variant(condition, self.words(node, what, regions))
-
-    def words(
-        self, node: yaml.Node, what: str, regions: tuple[str, ...]
-    ) -> tuple[tuple[str, ...], ...]:
+    def words(self, node: yaml.Node, what: str) -> tuple[tuple[str, ...], ...]:
         """Return the words of a line, region by region."""
         parts = self.nodes.text(node, what).split("|")
-        if len(parts) != len(regions):
-            raise self.nodes.error(
-                f"{what}: {len(parts)} regions, but the suite has {len(regions)}",
-                node,
-                f"write {len(regions) - 1} bars: {' | '.join(regions)}",
-            )
+        if len(parts) != len(self.regions):
+            problem = f"{what}: {len(parts)} regions, but the suite has {len(self.regions)}"
+            remedy = f"write {len(self.regions) - 1} bars: {' | '.join(self.regions)}"
+            raise self.nodes.error(problem, node, remedy)
         words = tuple(split_words(part) for part in parts)
         if not any(words):
             raise self.nodes.error(f"{what}: no words", node)
@@ -241,67 +159,78 @@ def _conditions(items: Iterable[Item]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(v.condition for item in items for v in item.variants))
 
 
+# What is written before predictions and items, in this order.
+_HEAD = (
+    *(*TEXT_KEYS, "spaced", "metric", "normalised", "chance", "ties"),
+    *("critical", "differing", "regions", "conditions", "glosses", "meta"),
+)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes no references between equal labels, and line breaks of any kind as escapes."""
+
+    def ignore_aliases(self, _data: object) -> bool:
+        return True
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        style = None if data.isprintable() else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
+
+
 def dump_compact(suite: Suite) -> str:
     """Return the suite as YAML, which loads as the same suite.
 
     Variants of one condition are written together, in their order within the item.
     """
-    return "\n".join([*_head(suite), *_predictions(suite), "items:", *_items(suite)]) + "\n"
+    usual = {field.name: field.default for field in fields(Suite)}
+    head = {name: getattr(suite, name) for name in _HEAD}
+    if suite.conditions == _conditions(suite.items):
+        del head["conditions"]
+    kept = {
+        name: dict(value) if isinstance(value, Mapping) else value
+        for name, value in head.items()
+        if name in ("version", "spaced") or value not in (usual[name], {})
+    }
+    body = {
+        "predictions": {each.name: str(each.formula) for each in suite.predictions},
+        "items": {item.number: _item_entries(suite, item) for item in suite.items},
+    }
+    # With None, lists and mappings without others inside are on one line.
+    return _dumped(kept, flow_style=None) + _dumped(body, flow_style=False)
 
 
-def _head(suite: Suite) -> Iterator[str]:
-    for name in _TEXTS:
-        text = getattr(suite, name)
-        if text or name in ("name", "language", "version"):
-            yield f"{name}: {scalar(text)}"
-    yield f"spaced: {str(suite.spaced).lower()}"
-    if suite.metric != "sum":
-        yield f"metric: {suite.metric}"
-    if suite.normalised:
-        yield "normalised: true"
-    if suite.chance is not None:
-        yield f"chance: {suite.chance!r}"
-    if suite.ties != "any":
-        yield f"ties: {suite.ties}"
-    for name in ("critical", "differing", "regions"):
-        if names := getattr(suite, name):
-            yield f"{name}: {flow(names)}"
-    if suite.conditions != _conditions(suite.items):
-        yield f"conditions: {flow(suite.conditions)}"
-    if suite.glosses:
-        yield f"glosses: {flow(suite.glosses)}"
-    if suite.meta:
-        yield f"meta: {flow(suite.meta)}"
+def _dumped(content: Mapping[str, Any], *, flow_style: bool | None) -> str:
+    return yaml.dump(
+        content,
+        Dumper=_Dumper,
+        default_flow_style=flow_style,
+        sort_keys=False,
+        allow_unicode=True,
+        width=float("inf"),
+    )
 
 
-def _predictions(suite: Suite) -> Iterator[str]:
-    yield "predictions:" if suite.predictions else "predictions: {}"
-    for prediction in suite.predictions:
-        yield f"  {scalar(prediction.name)}: {scalar(str(prediction.formula))}"
-
-
-def _items(suite: Suite) -> Iterator[str]:
-    for item in suite.items:
-        yield f"  {item.number}:"
-        if item.labels:
-            yield f"    {_LABELS}: {flow(item.labels)}"
-        for condition in dict.fromkeys(variant.condition for variant in item.variants):
-            if condition in _NO_CONDITIONS:
-                raise SuiteError(f"{suite.name}: in YAML, no condition can be named {condition!r}")
-            lines = [scalar(_line(suite, v.regions)) for v in item.of_condition(condition)]
-            if len(lines) == 1:
-                yield f"    {scalar(condition)}: {lines[0]}"
-            else:
-                yield f"    {scalar(condition)}:"
-                yield from (f"      - {line}" for line in lines)
-        if item.gloss:
-            yield f"    {_GLOSS}: {scalar(_line(suite, item.gloss))}"
-        if item.translation:
-            yield f"    {_TRANSLATION}: {scalar(item.translation)}"
+def _item_entries(suite: Suite, item: Item) -> dict[str, object]:
+    lines: dict[str, list[str]] = {}
+    for variant in item.variants:
+        lines.setdefault(variant.condition, []).append(_line(suite, variant.regions))
+    for condition in lines:
+        if condition in _NO_CONDITIONS:
+            raise SuiteError(f"{suite.name}: in YAML, no condition can be named {condition!r}")
+    entries = {
+        "labels": dict(item.labels),
+        **{condition: own if len(own) > 1 else own[0] for condition, own in lines.items()},
+        "gloss": _line(suite, item.gloss),
+        "translation": item.translation,
+    }
+    return {name: entry for name, entry in entries.items() if entry or name in lines}
 
 
 def _line(suite: Suite, regions: Sequence[tuple[str, ...]]) -> str:
-    for word in (word for words in regions for word in words):
+    for word in itertools.chain(*regions):
         if "|" in word or split_words(word) != (word,):
             raise SuiteError(
                 f"{suite.name}: the word {word!r} cannot be written to YAML; words must not be "
@@ -311,9 +240,8 @@ def _line(suite: Suite, regions: Sequence[tuple[str, ...]]) -> str:
 
 
 # ----------------------------------------------------------------------------
-# The framed YAML format: the suites of a class in one file, which differ only in the modifier.
-#
-# A frame is an item of the compact format in which ``{modifier}`` stands for the modifier, and
+# The framed format: the suites of a class in one file, which differ only in the modifier. A frame
+# is an item of the compact format in which ``{modifier}`` stands for the modifier, and
 # ``modifiers`` gives the modifiers of the class and those of each item::
 #
 #     name: mandarin/classifier_noun          # suites are named mandarin/classifier_noun/none, ...
@@ -333,10 +261,8 @@ def _line(suite: Suite, regions: Sequence[tuple[str, ...]]) -> str:
 # other entries are those of the compact format. Modifiers cannot be confounded with items, because
 # every item has every modifier in the same frame.
 
-
 _MODIFIERS, _MODIFIER, _CLAUSE = "modifiers", "modifier", "clause"
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-_FIELDS = ("text", "gloss", "translation")
 
 
 def load_yaml(path: str | Path) -> list[Suite]:
@@ -347,7 +273,7 @@ def load_yaml(path: str | Path) -> list[Suite]:
     nodes = YamlNodes(str(path))
     root = nodes.root()
     if _MODIFIERS not in nodes.mapping(root, "a suite"):
-        return [suite_of_nodes(nodes, root)]
+        return [_compact_suite(nodes, root)]
     frames = _Frames(nodes)
     return [frames.suite(root, modifier) for modifier in frames.modifiers(root)]
 
@@ -368,7 +294,7 @@ def names_in_head(path: Path) -> dict[str, str]:
     The modifier is empty if the file is not framed.
     """
     with open_text(path) as lines:
-        head = "".join(takewhile(lambda line: not line.startswith("items:"), lines))
+        head = "".join(itertools.takewhile(lambda line: not line.startswith("items:"), lines))
     try:
         entries: Any = parse_yaml(head)
     except MalformedTextError as error:
@@ -397,35 +323,35 @@ class _Frames:
         if _MODIFIER in entries:
             remedy = f"list the modifiers in {_MODIFIERS!r}"
             raise self.nodes.error("a framed file has no entry 'modifier'", root, remedy)
-        found = self.nodes.mapping(entries[_MODIFIERS].value, _MODIFIERS)
-        if not found:
+        modifiers = self.nodes.mapping(entries[_MODIFIERS].value, _MODIFIERS)
+        if not modifiers:
             raise self.nodes.error("no modifiers", entries[_MODIFIERS].key)
-        return {name: self.nodes.text(one.value, name) for name, one in found.items()}
+        return {name: self.nodes.text(entry.value, name) for name, entry in modifiers.items()}
 
     def suite(self, root: yaml.Node, modifier: str) -> Suite:
         """Return the suite with one of the modifiers."""
         described = self.modifiers(root)
         entries = self.nodes.mapping(root, "a file of framed suites")
         name, items = entries["name"], entries["items"]
+        numbered = self.nodes.mapping(items.value, "items")
         full_name = f"{self.nodes.text(name.value, 'name')}/{modifier}"
         changed = {
             "name": _scalar(full_name, name.value),
             _MODIFIER: _scalar(modifier, entries[_MODIFIERS].value),
-            "items": self.items(items.value, modifier, tuple(described)),
+            "items": _replaced(
+                numbered,
+                items.value,
+                {
+                    number: self.item(entry, f"item {number}", modifier, tuple(described))
+                    for number, entry in numbered.items()
+                },
+            ),
         }
         if "description" in entries:
             old = entries["description"].value
             text = f"{self.nodes.text(old, 'description').strip()} Modifier: {described[modifier]}."
             changed["description"] = _scalar(text, old)
-        return suite_of_nodes(self.nodes, _replaced(entries, root, changed))
-
-    def items(self, node: yaml.Node, modifier: str, modifiers: tuple[str, ...]) -> yaml.Node:
-        items = self.nodes.mapping(node, "items")
-        found = {
-            number: self.item(entry, f"item {number}", modifier, modifiers)
-            for number, entry in items.items()
-        }
-        return _replaced(items, node, found)
+        return _compact_suite(self.nodes, _replaced(entries, root, changed))
 
     def item(
         self, entry: YamlEntry, what: str, modifier: str, modifiers: tuple[str, ...]
@@ -439,34 +365,32 @@ class _Frames:
             remedy = "write it in the modifiers of the item"
             raise self.nodes.error(problem, entries["translation"].key, remedy)
         own = self.nodes.mapping(entries[_MODIFIERS].value, f"{_MODIFIERS} of {what}")
-        for name, one in own.items():
-            if name not in modifiers:
-                problem = f"{what}: modifier {name!r} is unknown"
-                raise self.nodes.error(problem, one.key, nearest(name, modifiers))
+        for name, used in own.items():
+            self.nodes.require_known(name, modifiers, f"{what}: modifier", used.key)
         if missing := [name for name in modifiers if name not in own]:
             problem = f"{what}: no modifier {', '.join(missing)}"
             raise self.nodes.error(problem, entries[_MODIFIERS].key)
         fields = self.fields(own[modifier], f"{what}, {modifier}")
         changed: dict[str, yaml.Node] = {}
-        for name, one in entries.items():
+        for name, line in entries.items():
             if name not in ("labels", _MODIFIERS):
                 filler = fields["gloss" if name == "gloss" else "text"]
-                changed[name] = self.filled(one.value, filler, f"{what}, {name}")
+                changed[name] = self.filled(line.value, filler, f"{what}, {name}")
         if fields["translation"]:
             changed["translation"] = _scalar(fields["translation"], own[modifier].value)
         return _replaced(entries, entry.value, changed)
 
     def fields(self, entry: YamlEntry, what: str) -> dict[str, str]:
         """Return text, gloss and translation of a modifier, each of which may be empty."""
-        found = dict.fromkeys(_FIELDS, "")
-        for name, one in self.nodes.mapping(entry.value, what).items():
-            if name not in _FIELDS:
+        fields = dict.fromkeys(("text", "gloss", "translation"), "")
+        for name, own in self.nodes.mapping(entry.value, what).items():
+            if name not in fields:
                 problem = f"{what}: unknown entry {name!r}"
-                raise self.nodes.error(problem, one.key, nearest(name, _FIELDS))
-            found[name] = self.nodes.text(one.value, f"{what}: {name}").strip()
-            if name != "translation" and ("|" in found[name] or "{" in found[name]):
-                raise self.nodes.error(f"{what}: a modifier has no bars or braces", one.value)
-        return found
+                raise self.nodes.error(problem, own.key, nearest(name, fields))
+            fields[name] = self.nodes.text(own.value, f"{what}: {name}").strip()
+            if name != "translation" and ("|" in fields[name] or "{" in fields[name]):
+                raise self.nodes.error(f"{what}: a modifier has no bars or braces", own.value)
+        return fields
 
     def filled(self, node: yaml.Node, filler: str, what: str) -> yaml.Node:
         """Return a line, or a list of lines, with its placeholders replaced."""
@@ -475,12 +399,10 @@ class _Frames:
             return yaml.SequenceNode(node.tag, lines, node.start_mark, node.end_mark)
         line = self.nodes.text(node, what)
         fillers = {_MODIFIER: filler, _CLAUSE: " ".join(split_words(filler)[:-1])}
-        found = _PLACEHOLDER.findall(line)
-        for name in found:
-            if name not in fillers:
-                remedy = nearest(name, tuple(fillers))
-                raise self.nodes.error(f"{what}: placeholder {name!r} is unknown", node, remedy)
-        if not found:
+        placeholders = _PLACEHOLDER.findall(line)
+        for name in placeholders:
+            self.nodes.require_known(name, tuple(fillers), f"{what}: placeholder", node)
+        if not placeholders:
             remedy = "write {modifier} where the modifier belongs"
             raise self.nodes.error(f"{what}: no placeholder", node, remedy)
         return _scalar(_PLACEHOLDER.sub(lambda match: fillers[match[1]], line), node)
@@ -495,18 +417,10 @@ def _replaced(
     entries: dict[str, YamlEntry], like: yaml.Node, changed: dict[str, yaml.Node]
 ) -> yaml.MappingNode:
     """Return a mapping with some entries changed or added, and without ``modifiers``."""
-
-    def pairs() -> Iterator[tuple[yaml.Node, yaml.Node]]:
-        for name, entry in entries.items():
-            if name != _MODIFIERS:
-                yield entry.key, changed.get(name, entry.value)
-        for name, node in _added(changed, entries):
-            yield _scalar(name, node), node
-
-    return yaml.MappingNode(like.tag, list(pairs()), like.start_mark, like.end_mark)
-
-
-def _added(
-    changed: dict[str, yaml.Node], entries: Iterable[str]
-) -> Iterator[tuple[str, yaml.Node]]:
-    return ((name, node) for name, node in changed.items() if name not in entries)
+    pairs = [
+        (entry.key, changed.get(name, entry.value))
+        for name, entry in entries.items()
+        if name != _MODIFIERS
+    ]
+    pairs += [(_scalar(name, node), node) for name, node in changed.items() if name not in entries]
+    return yaml.MappingNode(like.tag, pairs, like.start_mark, like.end_mark)

@@ -1,4 +1,8 @@
-"""Input sentences: plain text, one sentence per line, or bracketed trees; from a file or a pipe."""
+"""Sentences to score: from the command line, a file, a table or a pipe, as a model reads them.
+
+The tasks of scores and ``runs`` read their input here. Each model's own cleaning and division into
+words is applied to what is read; nothing is scored.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import io
 import itertools
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -22,22 +26,18 @@ from gardenpath.safe_text import how_to_convert, probable_encoding
 from gardenpath.store.files import open_text
 from gardenpath.store.tables import PLL_BITS, SEARCH_COLUMN_NAMES, WORD_SURPRISALS
 
-STANDARD_INPUT = "<stdin>"
-
 Form = Literal["auto", "plain", "bracketed"]
 
 # The default cleaning of corpora, which removes traces.
 USUAL_CLEANING = Cleaning()
 
-_BYTE_ORDER_MARK = "\ufeff"
-_ONE_FORM = "write all sentences of a file as trees, or all as plain text"
 # Text in parentheses and more text.
 _PARENTHESES = re.compile(r"\([^()]*\)\s*[^\s()]")
 
 
 @dataclass(frozen=True, slots=True)
 class GivenText:
-    """An input before cleaning; each model's own cleaning is applied to it.
+    """An input before cleaning.
 
     ``carried`` are further columns of a table: for each sentence, and each of its words, the values
     by the names of the columns. It is empty for other inputs.
@@ -49,10 +49,9 @@ class GivenText:
 
     def cleaned(self, cleaning: Cleaning | None) -> list[Sentence]:
         """Return the cleaned sentences; see :func:`read_sentences`."""
-        found: Iterable[Sentence] = self.sentences
+        sentences = list(self.sentences)
         if cleaning is not None:
-            found = replace(cleaning, max_tokens=None).apply(found)
-        sentences = list(found)
+            sentences = list(replace(cleaning, max_tokens=None).apply(sentences))
         if not sentences:
             remedy = "write one sentence per line"
             raise InputError("contains no sentences", path=self.name, remedy=remedy)
@@ -65,21 +64,35 @@ def read_given(path: Path | None, *, form: Form = "auto") -> GivenText:
     With ``form=auto``, a file is read as trees if its first non-blank line begins one. Tables, JSON
     and other content that is not sentences is refused.
     """
-    name, lines = _read_lines(path)
-    is_bracketed = _looks_bracketed(lines) if form == "auto" else form == "bracketed"
-    if is_bracketed:
-        return GivenText(name, tuple(_bracketed(lines, name)))
+    if path is None or str(path) == "-":
+        name, lines = "<stdin>", _standard_input()
+    else:
+        require_text(path)
+        with open_text(path) as opened:
+            name, lines = str(path), list(opened)
+    if lines:
+        lines[0] = lines[0].removeprefix("\N{BYTE ORDER MARK}")
     if form == "auto":
-        require_sentences(lines, path=name)
-        lines = list(text_lines(lines, path=name, remedy=_ONE_FORM))
-    return GivenText(name, tuple(_plain(lines, name)))
+        # The first line begins a tree, possibly a malformed one, but not if it begins with words in
+        # parentheses, followed by others: ``( laughs ) he said``.
+        first = next((line.strip() for line in lines if line.strip()), "")
+        is_bracketed = first.startswith("(") and not _PARENTHESES.match(first)
+        if not is_bracketed:
+            require_sentences(lines, path=name)
+            remedy = "write all sentences of a file as trees, or all as plain text"
+            lines = list(text_lines(lines, path=name, remedy=remedy))
+    else:
+        is_bracketed = form == "bracketed"
+    if is_bracketed:
+        trees = read_trees(lines, path=name)
+        sentences = (Sentence(tree.words(), Source(name, number), tree) for number, tree in trees)
+        return GivenText(name, tuple(sentences))
+    split = ((number, tuple(line.split())) for number, line in enumerate(lines, start=1))
+    return GivenText(name, tuple(Sentence(words, Source(name, n)) for n, words in split if words))
 
 
 def read_sentences(
-    path: Path | None,
-    *,
-    form: Form = "auto",
-    cleaning: Cleaning | None = USUAL_CLEANING,
+    path: Path | None, *, form: Form = "auto", cleaning: Cleaning | None = USUAL_CLEANING
 ) -> list[Sentence]:
     """Read the sentences of a file, or of standard input (see :func:`read_given`).
 
@@ -91,7 +104,7 @@ def read_sentences(
 
 
 def check_alignment(inputs: Mapping[str, Sequence[Sentence]]) -> None:
-    """Raise an error if runs, given by name, read different words from an input.
+    """Raise an error if runs, by name, read different words from an input.
 
     The words of a table are numbered, and a number must denote the same word for all runs. Case
     may differ, so models of lower-cased and of ordinary text can be compared.
@@ -99,38 +112,18 @@ def check_alignment(inputs: Mapping[str, Sequence[Sentence]]) -> None:
     runs = list(inputs)
     for run in runs[1:]:
         for pair in itertools.zip_longest(inputs[runs[0]], inputs[run]):
-            one, other = map(_as_compared, pair)
-            if one != other:
+            words = [[w.lower() for w in sentence.words] if sentence else [] for sentence in pair]
+            if words[0] != words[1]:
                 where = next(sentence for sentence in pair if sentence is not None)
+                shown = " and ".join(repr(" ".join(own)) if own else "nothing" for own in words)
                 raise InputError(
                     f"{runs[0]} and {run} were trained on differently cleaned corpora and read "
-                    f"different words here: {_quoted(one)} and {_quoted(other)}",
+                    f"different words here: {shown}",
                     path=where.source.path,
                     line=where.source.line,
                     remedy="set run= to one of them at a time, or write plain text, divided into "
                     "words, with tokenised=true",
                 )
-
-
-def _as_compared(sentence: Sentence | None) -> tuple[str, ...]:
-    return tuple(word.lower() for word in sentence.words) if sentence else ()
-
-
-def _quoted(words: Sequence[str]) -> str:
-    return repr(" ".join(words)) if words else "nothing"
-
-
-def _read_lines(path: Path | None) -> tuple[str, list[str]]:
-    """Return the name of the input for messages, and its lines."""
-    if path is None or str(path) == "-":
-        name, lines = STANDARD_INPUT, _standard_input()
-    else:
-        require_text(path)
-        with open_text(path) as opened:
-            name, lines = str(path), list(opened)
-    if lines:
-        lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
-    return name, lines
 
 
 def _standard_input() -> list[str]:
@@ -142,30 +135,9 @@ def _standard_input() -> list[str]:
         kind = binary_kind(content[:64])
         what, remedy = kind or (f"probably {encoding}", how_to_convert(encoding, None))
         line = None if kind else content[: error.start].count(b"\n") + 1
-        raise InputError(
-            f"is not UTF-8 text, but {what}", path=STANDARD_INPUT, line=line, remedy=remedy
-        ) from error
+        problem = f"is not UTF-8 text, but {what}"
+        raise InputError(problem, path="<stdin>", line=line, remedy=remedy) from error
     return list(io.StringIO(text, newline=None))
-
-
-def _looks_bracketed(lines: Sequence[str]) -> bool:
-    """Whether the first line begins a tree, possibly a malformed one.
-
-    It does not if it begins with words in parentheses, followed by others: ``( laughs ) he said``.
-    """
-    first = next((line.strip() for line in lines if line.strip()), "")
-    return first.startswith("(") and not _PARENTHESES.match(first)
-
-
-def _plain(lines: Sequence[str], name: str) -> Iterator[Sentence]:
-    for number, line in enumerate(lines, start=1):
-        if words := tuple(line.split()):
-            yield Sentence(words, Source(name, number))
-
-
-def _bracketed(lines: Sequence[str], name: str) -> Iterator[Sentence]:
-    for number, tree in read_trees(lines, path=name):
-        yield Sentence(tree.words(), Source(name, number), tree)
 
 
 # ----------------------------------------------------------------------------
@@ -176,8 +148,6 @@ def _bracketed(lines: Sequence[str], name: str) -> Iterator[Sentence]:
 # variant or sentence identifier) that follow one another are a sentence. All other columns are
 # carried along.
 
-
-_REGION = "region"
 _SENTENCES = (*COLUMN_ROLES["sentence"], "sentences", "text", "stimulus", "stimuli")
 _IDENTITY = ("suite", "item", "condition", "variant", "sentence_id")
 
@@ -193,12 +163,8 @@ def read_stimulus_table(path: Path, column: str | Sequence[str] | None = None) -
     if not table.rows:
         remedy = "write a row per sentence, or per region, below the header"
         raise InputError("has a header and no rows", path=path, remedy=remedy)
-    found = list(_Sentences(table, column).all())
-    return GivenText(
-        str(path),
-        tuple(Sentence(tuple(one.words), Source(str(path), one.line)) for one in found),
-        tuple(tuple(one.carried) for one in found),
-    )
+    sentences, carried = zip(*_Sentences(table, column).all(), strict=True)
+    return GivenText(str(path), sentences, carried)
 
 
 def _further(row: Mapping[str, str], own: Sequence[str]) -> dict[str, str]:
@@ -210,11 +176,8 @@ def _further(row: Mapping[str, str], own: Sequence[str]) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _TableSentence:
-    line: int
-    words: Sequence[str]
-    carried: Sequence[Mapping[str, str]]
+# A sentence and the further columns of each of its words.
+_TableSentence = tuple[Sentence, tuple[Mapping[str, str], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,38 +188,29 @@ class _Sentences:
     column: str | Sequence[str] | None
 
     def all(self) -> Iterator[_TableSentence]:
-        """Yield the sentences, in the order of the table."""
-        if self.column is not None and not isinstance(self.column, str):
-            yield from self._of_columns([self._known(name) for name in self.column], _REGION)
-            return
+        """Return the sentences, in the order of the table."""
+        if isinstance(self.column, str):
+            return self._of_columns([self._known(self.column)], "")
         if self.column is not None:
-            yield from self._of_columns([self._known(self.column)], "")
-            return
+            return self._of_columns([self._known(name) for name in self.column], "region")
         sentence = self.table.column(_SENTENCES)
         if sentence is not None:
-            yield from self._of_columns([sentence], "")
-            return
+            return self._of_columns([sentence], "")
         content = self.table.column((*COLUMN_ROLES["content"], *COLUMN_ROLES["word"]))
         if content is None or not self._identity():
             raise self._unclear()
-        yield from self._of_rows(content)
+        return self._of_rows(content)
 
     def _known(self, name: str) -> str:
-        found = self.table.column([name])
-        if found is None:
-            raise InputError(
-                f"has no column {name!r}",
-                path=self.table.path,
-                line=self.table.line,
-                remedy=f"{self._as_list(name)}its columns: {', '.join(self.table.header)}",
-            )
-        return found
-
-    def _as_list(self, name: str) -> str:
-        """Return how to name several columns, if that is what was meant."""
-        parts = [one.strip() for one in name.split(",")]
-        is_list = len(parts) > 1 and all(self.table.column([one]) for one in parts)
-        return f"write 'column=[{','.join(parts)}]' for the columns of regions; " if is_list else ""
+        column = self.table.column([name])
+        if column is None:
+            remedy = f"its columns: {', '.join(self.table.header)}"
+            parts = [part.strip() for part in name.split(",")]
+            if len(parts) > 1 and all(self.table.column([part]) for part in parts):
+                remedy = f"write 'column=[{','.join(parts)}]' for the columns of regions; {remedy}"
+            problem = f"has no column {name!r}"
+            raise InputError(problem, path=self.table.path, line=self.table.line, remedy=remedy)
+        return column
 
     def _unclear(self, problem: str = "has no column of sentences") -> InputError:
         return InputError(
@@ -270,8 +224,8 @@ class _Sentences:
 
     def _identity(self) -> list[str]:
         """Return the columns that say which sentence a row belongs to."""
-        found = [self.table.column(COLUMN_ROLES[role]) for role in _IDENTITY]
-        return [name for name in found if name is not None]
+        columns = [self.table.column(COLUMN_ROLES[role]) for role in _IDENTITY]
+        return [name for name in columns if name is not None]
 
     def _of_columns(self, columns: Sequence[str], region: str) -> Iterator[_TableSentence]:
         """Yield a sentence per row; with ``region``, the column says which region a word is in."""
@@ -279,18 +233,14 @@ class _Sentences:
             further = _further(row, columns)
             words, carried = list[str](), list[Mapping[str, str]]()
             for name in columns:
-                self._require_one_line(row[name], line)
-                found = row[name].split()
-                words += found
-                carried += [{**further, region: name} if region else further] * len(found)
+                own = row[name].split()
+                if "\n" in row[name].strip():  # a quotation mark is missing, or it is a text
+                    remedy = "write one sentence per row, and close all quotation marks"
+                    problem = f"the sentence has several lines: {' '.join(own)[:60]!r}"
+                    raise InputError(problem, path=self.table.path, line=line, remedy=remedy)
+                words += own
+                carried += [{**further, region: name} if region else further] * len(own)
             yield self._sentence(line, words, carried)
-
-    def _require_one_line(self, text: str, line: int) -> None:
-        """Refuse a cell of several lines: a quotation mark is missing, or it is a text."""
-        if "\n" in text.strip():
-            remedy = "write one sentence per row, and close all quotation marks"
-            problem = f"the sentence has several lines: {' '.join(text.split())[:60]!r}"
-            raise InputError(problem, path=self.table.path, line=line, remedy=remedy)
 
     def _of_rows(self, content: str) -> Iterator[_TableSentence]:
         identity = self._identity()
@@ -298,15 +248,20 @@ class _Sentences:
         def sentence_of(row: _Row) -> tuple[str, ...]:
             return tuple(row[1][name].strip() for name in identity)
 
-        self._require_sentences(content, [sentence_of(row) for row in self.table.rows])
+        # Refuse a column of single words of which no two are in the same sentence.
+        has_sentences = any(len(row[content].split()) > 1 for _, row in self.table.rows)
+        if not has_sentences and len(set(map(sentence_of, self.table.rows))) == len(
+            self.table.rows
+        ):
+            raise self._unclear(f"has one word per sentence in the column {content!r}")
         seen: set[tuple[str, ...]] = set()
         for key, rows in itertools.groupby(self.table.rows, key=sentence_of):
             words, carried, first = list[str](), list[Mapping[str, str]](), 0
             for line, row in rows:
                 first = first or line
-                found = row[content].split()
-                words += found
-                carried += [_further(row, (content,))] * len(found)
+                own = row[content].split()
+                words += own
+                carried += [_further(row, (content,))] * len(own)
             if key in seen:
                 named = ", ".join(f"{k} {v}" for k, v in zip(identity, key, strict=True))
                 raise InputError(
@@ -318,19 +273,15 @@ class _Sentences:
             seen.add(key)
             yield self._sentence(first, words, carried)
 
-    def _require_sentences(self, content: str, keys: Sequence[tuple[str, ...]]) -> None:
-        """Refuse a column of single words of which no two are in the same sentence."""
-        has_sentences = any(len(row[content].split()) > 1 for _, row in self.table.rows)
-        if not has_sentences and len(set(keys)) == len(keys):
-            raise self._unclear(f"has one word per sentence in the column {content!r}")
-
     def _sentence(
         self, line: int, words: Sequence[str], carried: Sequence[Mapping[str, str]]
     ) -> _TableSentence:
         if not words:
-            raise InputError("the sentence is empty", path=self.table.path, line=line,
-                             remedy="delete the row, or fill it in")  # fmt: skip
-        return _TableSentence(line, words, carried)
+            remedy = "delete the row, or fill it in"
+            raise InputError(
+                "the sentence is empty", path=self.table.path, line=line, remedy=remedy
+            )
+        return Sentence(tuple(words), Source(str(self.table.path), line)), tuple(carried)
 
 
 # ----------------------------------------------------------------------------
@@ -340,15 +291,13 @@ class _Sentences:
 # contains a blank and does not end like the name of a file (``.txt``), or if it is Chinese. A
 # single word is never a sentence: it is more often a misspelt file name.
 
-
 # Name of sentences on the command line, in messages.
-COMMAND_LINE = "input"
+_COMMAND_LINE = "input"
 
 _FILE_ENDING = re.compile(
     r"\.(txt|text|csv|tsv|tab|xlsx?|ods|json|jsonl|ya?ml|trees?|mrg|ptb|parquet|gz|zip|md|docx?|pdf)$",
     re.IGNORECASE,
 )
-_SEPARATORS = re.compile(r"[/\\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,62 +313,59 @@ class Stimulus:
     carried: tuple[Mapping[str, str], ...] = ()
 
 
-def read_input(given: str | Sequence[str], column: str | Sequence[str] | None = None) -> GivenText:
-    """Read sentences: those given, or those of a file, a table or standard input (``-``).
+def read_input(source: str | Sequence[str], column: str | Sequence[str] | None = None) -> GivenText:
+    """Read sentences: those named, or those of a file, a table or standard input (``-``).
 
     ``column`` names the column of a table with the sentences, or the columns of its regions.
     """
-    is_file = isinstance(given, str) and (given == "-" or _is_file(given))
-    if is_file and Path(str(given)).suffix.lower() in TABLE_SUFFIXES:
-        return read_stimulus_table(Path(str(given)), column)
+    is_file = isinstance(source, str) and (source == "-" or _is_file(source))
+    if is_file and Path(str(source)).suffix.lower() in TABLE_SUFFIXES:
+        return read_stimulus_table(Path(str(source)), column)
     if column is not None:
         remedy = f"name a table ({', '.join(TABLE_SUFFIXES)}), or leave out column="
-        path = str(given) if is_file else COMMAND_LINE
+        path = str(source) if is_file else _COMMAND_LINE
         raise InputError("has no columns", path=path, remedy=remedy)
-    if isinstance(given, str):
-        return read_given(Path(given)) if is_file else _literal([_require_sentence(given)])
-    for one in given:
-        if _is_file(one):
+    if isinstance(source, str):
+        return read_given(Path(source)) if is_file else _literal([_require_sentence(source)])
+    for text in source:
+        if _is_file(text):
             remedy = "a list holds sentences; name one file, as in input=FILE"
-            raise InputError("is a file in a list of sentences", path=one, remedy=remedy)
-    return _literal([_require_sentence(one) for one in given])
+            raise InputError("is a file in a list of sentences", path=text, remedy=remedy)
+    return _literal([_require_sentence(text) for text in source])
 
 
 def stimuli_of(
-    given: GivenText, cleaning: Cleaning | None, style: WritingStyle | None
+    text: GivenText, cleaning: Cleaning | None, style: WritingStyle | None
 ) -> list[Stimulus]:
     """Return the sentences as a model reads them, cleaned and divided as its corpus is.
 
     Without ``style``, words are what stands between blanks. Words of trees are never divided.
     """
-    found = []
-    for number, sentence in enumerate(given.cleaned(cleaning)):
-        carried = given.carried[number] if given.carried else ()
+    stimuli = []
+    for number, sentence in enumerate(text.cleaned(cleaning)):
+        carried = text.carried[number] if text.carried else ()
         if sentence.tree is not None:
-            found.append(Stimulus(sentence, " ".join(sentence.words)))
+            stimuli.append(Stimulus(sentence, " ".join(sentence.words)))
             continue
-        written = " ".join(given.sentences[number].words)
+        written = " ".join(text.sentences[number].words)
         pairs = [(word, place) for place, word in enumerate(sentence.words)]
         if style is not None:
             pairs = style.words(sentence.words, sentence.source)
         words = Sentence(tuple(word for word, _ in pairs), sentence.source)
-        values = tuple(carried[place] for _, place in pairs) if carried else ()
-        found.append(Stimulus(words, written, (*values, _at_end(values)) if values else ()))
-    return found
+        values: tuple[Mapping[str, str], ...] = ()
+        if carried and pairs:
+            values = tuple(carried[place] for _, place in pairs)
+            first = values[0]
+            # The end of a sentence has the values that all its words have.
+            shared = {name for name in first if len({own[name] for own in values}) == 1}
+            values += ({name: first[name] if name in shared else "" for name in first},)
+        stimuli.append(Stimulus(words, written, values))
+    return stimuli
 
 
-def _at_end(values: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return the values of the end of a sentence: those that all its words have, else empty."""
-    first = values[0]
-    return {
-        name: first[name] if all(one[name] == first[name] for one in values) else ""
-        for name in first
-    }
-
-
-def _is_file(given: str) -> bool:
-    path = Path(given)
-    if not given.strip():
+def _is_file(name: str) -> bool:
+    path = Path(name)
+    if not name.strip():
         return False
     try:
         if path.is_dir():
@@ -438,14 +384,14 @@ def _require_sentence(text: str) -> str:
     """Return a sentence; what looks like the name of a file, but is none, is an error."""
     words = text.split()
     if not words:
-        raise InputError("is empty", path=COMMAND_LINE, remedy="write a sentence, or name a file")
+        raise InputError("is empty", path=_COMMAND_LINE, remedy="write a sentence, or name a file")
     is_named_like_file = looks_like_file(words[-1])
     is_word = len(words) == 1 and not has_han(text)
-    if is_named_like_file or (is_word and _SEPARATORS.search(text)):
+    if is_named_like_file or (is_word and re.search(r"[/\\]", text)):
         raise InputError("no such file", path=text, remedy="check the name and the folder")
     if is_word:
         raise InputError(
-            "is no file, and a single word is not taken as a sentence",
+            "no such file; a single word is not accepted as a sentence",
             path=text,
             remedy="check the name of the file, or write more words, as in "
             'input="the dog barks"; for one word, write it to a file',
@@ -453,17 +399,17 @@ def _require_sentence(text: str) -> str:
     if len(words) > MOST_WORDS:
         problem = f"has {len(words):,} words; a sentence has at most {MOST_WORDS:,}"
         remedy = "write one sentence per line of a file"
-        raise InputError(problem, path=COMMAND_LINE, remedy=remedy)
+        raise InputError(problem, path=_COMMAND_LINE, remedy=remedy)
     return text
 
 
 def _literal(sentences: Sequence[str]) -> GivenText:
     if not sentences:
-        raise InputError("has no sentences", path=COMMAND_LINE, remedy="write at least one")
+        raise InputError("has no sentences", path=_COMMAND_LINE, remedy="write at least one")
     return GivenText(
-        COMMAND_LINE,
+        _COMMAND_LINE,
         tuple(
-            Sentence(tuple(text.split()), Source(COMMAND_LINE, number))
+            Sentence(tuple(text.split()), Source(_COMMAND_LINE, number))
             for number, text in enumerate(sentences, start=1)
         ),
     )

@@ -1,13 +1,16 @@
-"""The table of surprisals: one row per run, sentence and word, in bits."""
+"""The table of surprisals: one row per run, sentence and word, in bits; and its files.
+
+The task ``surprisal`` writes tables here, and ``adopted`` and the studies read them. Surprisals are
+computed by ``runs``; nothing here knows a model. Numbers are written in full precision.
+"""
 
 from __future__ import annotations
 
 import csv
-import itertools
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TextIO, get_args
@@ -33,7 +36,7 @@ from gardenpath.store.tables import (
     WORD_SURPRISALS,
     flag_text,
 )
-from gardenpath.util import bits
+from gardenpath.util import bits, json_number
 
 Setting = str | int | float | bool | None
 
@@ -69,11 +72,7 @@ class SurprisalRow:
 
 def is_seen(view: str) -> bool:
     """Whether what a model sees for a word is in its vocabulary, with every piece of it."""
-    return not any(_is_unknown(part) for part in view.split(" "))
-
-
-def _is_unknown(part: str) -> bool:
-    return part == UNKNOWN or part.startswith("<unk-")
+    return not any(part == UNKNOWN or part.startswith("<unk-") for part in view.split(" "))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,9 +162,9 @@ def rows_of(
     rows: list[SurprisalRow] = []
     further = [{}] * len(sentences) if columns is None else columns
     parts = zip(sentences, log_probs_nats, seen, further, strict=True)
-    for sentence_id, (words, log_probs, views, found) in enumerate(parts, start=1):
+    for sentence_id, (words, log_probs, views, numbers) in enumerate(parts, start=1):
         carried = given[sentence_id - 1] if given else ()
-        known = [(name, found[name]) for name in SEARCH_COLUMN_NAMES if name in found]
+        known = [(name, numbers[name]) for name in SEARCH_COLUMN_NAMES if name in numbers]
         surprisals = bits(np.asarray(log_probs, dtype=np.float64))
         triples = zip((*words, END), (*views, END), surprisals.tolist(), strict=True)
         rows.extend(
@@ -186,9 +185,7 @@ def rows_of(
 
 
 def failures_of(
-    sentences: Sequence[Sentence],
-    log_probs_nats: Sequence[Floats],
-    remedies: Mapping[int, str],
+    sentences: Sequence[Sentence], log_probs_nats: Sequence[Floats], remedies: Mapping[int, str]
 ) -> tuple[SentenceFailure, ...]:
     """Return the sentences with undefined surprisals; ``remedies`` maps indices to remedies."""
     return tuple(
@@ -204,11 +201,13 @@ def failures_of(
 
 
 # ----------------------------------------------------------------------------
-# Headers of tables of surprisals: a file beside each, or comments of older TSV files.
-
-
-_RUN_KEYS = ("run", "model", "vocabulary", "search", "boundary")
-_SETTING = "search."
+# Tables as files: TSV, CSV, JSON Lines and Parquet, chosen by extension.
+#
+# All have the same columns; those of a search follow the surprisal, if a run has any, and are
+# empty for runs that have not. Further columns of the input come last. Numbers have full precision,
+# in spellings that R, Python and pandas can all read; truth values are ``TRUE`` and ``FALSE``, as R
+# writes them. The header is a separate file, such as ``table.csv.meta.json``. A TSV file may also
+# be written as LM Zoo does, with the columns ``sentence_id token_id token surprisal``.
 
 
 def header_of(content: Mapping[str, Any], path: Path) -> TableHeader:
@@ -231,49 +230,14 @@ def header_of(content: Mapping[str, Any], path: Path) -> TableHeader:
         raise InputError(f"has no valid header of a surprisal table: {error}", path=path) from error
 
 
-def content_of_comments(comments: Iterable[str]) -> dict[str, Any]:
-    """Return the ``asdict`` form of a header from its comments; other comments are ignored."""
-    content: dict[str, Any] = {"runs": [], "skipped": []}
-    runs = content["runs"]
-    for comment in comments:
-        key, _, text = comment.removeprefix("#").strip().partition(": ")
-        value = _scalar(text)
-        if key == "run":
-            runs.append({"run": value, "settings": {}, "failures": []})
-        elif key in _RUN_KEYS and runs:
-            runs[-1][key] = value
-        elif key.startswith(_SETTING) and runs:
-            runs[-1]["settings"][key.removeprefix(_SETTING)] = value
-        elif key == "failure" and runs:
-            runs[-1]["failures"].append(value)
-        elif key == "skipped":
-            content[key].append(value)
-        elif not runs:
-            content[key] = value
-    return content
-
-
-def _scalar(text: str) -> Any:
-    try:
-        return parse_json(text)
-    except ValueError:
-        return text
-
-
-# ----------------------------------------------------------------------------
-# Write rows of surprisals as text (TSV, CSV, JSON Lines) or Parquet.
-#
-# Numbers have full precision, in spellings that R, Python and pandas can all read; truth values
-# are ``TRUE`` and ``FALSE``, as R writes them.
-
-
 _COLUMNS = WORD_SURPRISALS.names
 _ARROW = {"text": pa.string(), "integer": pa.int64(), "flag": pa.bool_(), "number": pa.float64()}
 _NUMBERS = {SURPRISAL_BITS, *SEARCH_COLUMN_NAMES}
 
+_OWN = frozenset({*_COLUMNS, *SEARCH_COLUMN_NAMES})
+EXTENSIONS = (".tsv", ".csv", ".jsonl", ".parquet")
+
 _Rows = Sequence[SurprisalRow]
-# Writes a table to an open file; the path is for messages.
-_Writer = Callable[[TextIO, _Rows, TableHeader, Path], None]
 
 
 def column_names(rows: _Rows) -> tuple[str, ...]:
@@ -281,65 +245,60 @@ def column_names(rows: _Rows) -> tuple[str, ...]:
 
     Columns of the input come last.
     """
-    found = {name for row in rows for name in row.columns}
+    searched = {name for row in rows for name in row.columns}
     given = dict.fromkeys(name for row in rows for name in row.given)
-    return *_COLUMNS, *(name for name in SEARCH_COLUMN_NAMES if name in found), *given
+    return *_COLUMNS, *(name for name in SEARCH_COLUMN_NAMES if name in searched), *given
 
 
-def column_titles(names: Sequence[str], header: TableHeader) -> list[str]:
+def _titles(names: Sequence[str], header: TableHeader) -> list[str]:
     """Return the names of columns in a file; pseudo-log-likelihoods are never called surprisals."""
     own = {} if header.measure == "surprisal" else {SURPRISAL_BITS: PLL_BITS}
     return [own.get(name, name) for name in names]
 
 
-def arrow_schema(names: Iterable[str]) -> pa.Schema:
+def _schema(names: Iterable[str]) -> pa.Schema:
     """Return the types of columns; those of the input are text."""
-    known = {one.name: one.type for one in (*WORD_SURPRISALS.columns, *SEARCH_COLUMNS)}
+    known = {column.name: column.type for column in (*WORD_SURPRISALS.columns, *SEARCH_COLUMNS)}
     return pa.schema([(name, _ARROW[known.get(name, "text")]) for name in names])
 
 
-def _put_tsv(file: TextIO, rows: _Rows, header: TableHeader, path: Path) -> None:
-    names = column_names(rows)
-    file.write("\t".join(column_titles(names, header)) + "\n")
-    for row in rows:
-        file.write(_tsv_line(_fields(row, names), row, path))
-
-
-def put_lm_zoo(file: TextIO, rows: _Rows, _header: TableHeader, path: Path) -> None:
-    """Write a table with the columns of LM Zoo."""
-    file.write("\t".join(TOKEN_COLUMNS) + "\n")
-    for row in rows:
-        number = _number_text(row.surprisal_bits)
-        fields = [str(row.sentence_id), str(row.word_id), row.word, number]
-        file.write(_tsv_line(fields, row, path))
-
-
-def _put_csv(file: TextIO, rows: _Rows, header: TableHeader, path: Path) -> None:
+def _put_text(file: TextIO, rows: _Rows, header: TableHeader, path: Path, form: str) -> None:
+    """Write a table; ``form`` is an extension, or LM Zoo's form; ``path`` is for messages."""
+    if form == ".jsonl":
+        for row in rows:
+            values = _record(row)
+            values |= {name: json_number(values[name]) for name in _NUMBERS & values.keys()}
+            record = dict(zip(_titles([*values], header), values.values(), strict=True))
+            file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+        return
+    names, titles = column_names(rows), _titles(column_names(rows), header)
+    if form == "lm_zoo":
+        names, titles = ("sentence_id", "word_id", "word", SURPRISAL_BITS), [*TOKEN_COLUMNS]
     writer = csv.writer(file, lineterminator="\n")
-    names = column_names(rows)
-    writer.writerow(column_titles(names, header))
+    # Quotation marks are ordinary characters in tab-separated tables.
+    put = writer.writerow if form == ".csv" else lambda cells: file.write("\t".join(cells) + "\n")
+    put(titles)
     for row in rows:
+        record = _record(row) | {"seen": flag_text(row.seen)}
+        record |= {name: _number_text(record[name]) for name in _NUMBERS & record.keys()}
+        cells = [str(record.get(name, "")) for name in names]
         # Readers take line breaks within cells for one another.
-        fields = _fields(row, names)
-        _require_one_line("".join(fields), row, path)
-        writer.writerow(fields)
+        if {"\n", "\r", *([] if form == ".csv" else ["\t"])} & set("".join(cells)):
+            problem = f"sentence {row.sentence_id}, word {row.word_id}: {row.word!r} of run"
+            raise InputError(
+                f"{problem} {row.run!r} contains a tab or a line break",
+                path=path,
+                remedy="write the table as .jsonl or .parquet",
+            )
+        put(cells)
 
 
-def _put_jsonl(file: TextIO, rows: _Rows, header: TableHeader, _path: Path) -> None:
-    for row in rows:
-        values = _record(row)
-        values |= {name: _json_number(values[name]) for name in _NUMBERS & values.keys()}
-        record = dict(zip(column_titles([*values], header), values.values(), strict=True))
-        file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-def put_parquet(path: Path, rows: _Rows, header: TableHeader) -> None:
-    """Write a Parquet file."""
+def _put_parquet(path: Path, rows: _Rows, header: TableHeader) -> None:
     names = column_names(rows)
     records = [_record(row) for row in rows]
     columns = [[record.get(name) for record in records] for name in names]
-    table = pa.table(columns, schema=arrow_schema(names))
-    pq.write_table(table.rename_columns(column_titles(names, header)), str(path))
+    table = pa.table(columns, schema=_schema(names))
+    pq.write_table(table.rename_columns(_titles(names, header)), str(path))
 
 
 def _record(row: SurprisalRow) -> dict[str, Any]:
@@ -347,54 +306,8 @@ def _record(row: SurprisalRow) -> dict[str, Any]:
     return {**own, **row.columns, **row.given}
 
 
-def _tsv_line(fields: Sequence[str], row: SurprisalRow, path: Path) -> str:
-    line = "\t".join(fields)
-    _require_one_line(line, row, path, is_broken=line.count("\t") != len(fields) - 1)
-    return line + "\n"
-
-
-def _require_one_line(line: str, row: SurprisalRow, path: Path, *, is_broken: bool = False) -> None:
-    if "\n" in line or "\r" in line or is_broken:
-        raise InputError(
-            f"sentence {row.sentence_id}, word {row.word_id}: {row.word!r} of run "
-            f"{row.run!r} contains a tab or a line break",
-            path=path,
-            remedy="write the table as .jsonl or .parquet",
-        )
-
-
-def _fields(row: SurprisalRow, names: Sequence[str]) -> list[str]:
-    record = _record(row) | {"seen": flag_text(row.seen)}
-    record |= {name: _number_text(record[name]) for name in _NUMBERS & record.keys()}
-    return [str(record.get(name, "")) for name in names]
-
-
 def _number_text(value: float) -> str:
     return {"nan": "NaN", "inf": "Inf", "-inf": "-Inf"}.get(repr(value), repr(value))
-
-
-def _json_number(value: float) -> float | str | None:
-    """Return a number as JSON; NaN becomes null and infinities text, as JSON has neither."""
-    if math.isnan(value):
-        return None
-    return value if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
-
-
-TEXT_WRITERS: dict[str, _Writer] = {".tsv": _put_tsv, ".csv": _put_csv, ".jsonl": _put_jsonl}
-EXTENSIONS = (*TEXT_WRITERS, ".parquet")
-
-
-# ----------------------------------------------------------------------------
-# Tables of surprisals as files: TSV, CSV, JSON Lines and Parquet, chosen by extension.
-#
-# All have the same columns; those of a search follow the surprisal, if a run has any, and are
-# empty for runs that have not. Further columns of the input come last. The header is a separate
-# file, such as ``table.csv.meta.json`` (:mod:`gardenpath.store.headers.side_cars`); older TSV
-# files have it as comments at their start. A TSV file may also be written as LM Zoo does, with the
-# columns ``sentence_id token_id token surprisal``.
-
-
-_OWN = frozenset({*_COLUMNS, *SEARCH_COLUMN_NAMES})
 
 
 def check_extension(path: Path) -> str:
@@ -404,11 +317,8 @@ def check_extension(path: Path) -> str:
     """
     extension = path.suffix.lower()
     if extension not in EXTENSIONS:
-        raise InputError(
-            f"tables cannot be written as {path.suffix or 'a file without extension'}",
-            path=path,
-            remedy=f"choose one of {', '.join(EXTENSIONS)}",
-        )
+        problem = f"tables cannot be written as {path.suffix or 'a file without extension'}"
+        raise InputError(problem, path=path, remedy=f"choose one of {', '.join(EXTENSIONS)}")
     return extension
 
 
@@ -418,9 +328,8 @@ def check_form(path: Path, form: TableForm, *, runs: int = 1) -> None:
     if form == "lm_zoo" and not (is_tsv and runs == 1):
         problem = f"have one run, not {runs}" if is_tsv else f"cannot be written as {path.suffix}"
         remedy = "choose one run" if is_tsv else "choose the extension .tsv"
-        raise InputError(
-            f"LM Zoo's tables {problem}", path=path, remedy=f"{remedy}, or set task.form=own"
-        )
+        remedy = f"{remedy}, or set task.form=own"
+        raise InputError(f"LM Zoo's tables {problem}", path=path, remedy=remedy)
 
 
 def write_surprisals(
@@ -429,34 +338,36 @@ def write_surprisals(
     """Write a table atomically, in the format of its extension."""
     check_form(path, form, runs=max(1, len({row.run for row in rows})))
     if form == "lm_zoo" and header.measure != "surprisal":
-        raise InputError(
-            "LM Zoo's tables contain surprisals, not pseudo-log-likelihoods", path=path,
-            remedy="set task.form=own",
-        )  # fmt: skip
-    if form == "own" and check_extension(path) == ".parquet":
-        with whole_table(path, asdict(header)) as temporary:
-            put_parquet(temporary, rows, header)
-        return
-    put = put_lm_zoo if form == "lm_zoo" else TEXT_WRITERS[check_extension(path)]
-    with (
-        whole_table(path, asdict(header)) as temporary,
-        temporary.open("w", encoding="utf-8", newline="") as file,
-    ):
-        put(file, rows, header, path)
+        problem = "LM Zoo's tables contain surprisals, not pseudo-log-likelihoods"
+        raise InputError(problem, path=path, remedy="set task.form=own")
+    with whole_table(path, asdict(header)) as temporary:
+        if check_extension(path) == ".parquet":
+            _put_parquet(temporary, rows, header)
+            return
+        form_or_extension = form if form == "lm_zoo" else check_extension(path)
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            _put_text(file, rows, header, path, form_or_extension)
 
 
 def print_surprisals(
     extension: str, rows: _Rows, header: TableHeader, *, form: TableForm = "own"
 ) -> None:
     """Write a table to standard output, in one of the formats of text."""
-    put = put_lm_zoo if form == "lm_zoo" else TEXT_WRITERS[extension]
-    put(sys.stdout, rows, header, Path("<stdout>"))
+    written = form if form == "lm_zoo" else extension
+    _put_text(sys.stdout, rows, header, Path("<stdout>"), written)
     sys.stdout.flush()
 
 
 def read_surprisals(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
     """Read a table that :func:`write_surprisals` wrote."""
-    return _READERS[check_extension(path)](path)
+    rows = []
+    for line, record in _READERS[check_extension(path)](path):
+        try:
+            rows.append(_row(record))
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            problem = f"is not a row of surprisals: {error}"
+            raise InputError(problem, path=path, line=line) from error
+    return rows, header_of(read_side_car(path), side_car(path))
 
 
 def _row(record: Mapping[str, Any]) -> SurprisalRow:
@@ -480,42 +391,24 @@ def _row(record: Mapping[str, Any]) -> SurprisalRow:
     )
 
 
-def _located_row(record: Mapping[str, Any], path: Path, line: int) -> SurprisalRow:
-    try:
-        return _row(record)
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"is not a row of surprisals: {error}", path=path, line=line) from error
+# A row, and its line or number.
+_Record = tuple[int, Mapping[str, Any]]
 
 
-def _read_csv(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
+def _read_csv(path: Path) -> Iterator[_Record]:
     lines = read_cells(path)
     names = tuple(next(lines, (1, ()))[1])
     if names[: len(_COLUMNS)] != _COLUMNS or len(set(names)) < len(names):
         problem = f"the header is not {','.join(_COLUMNS)}, and other columns"
         raise InputError(problem, path=path, line=1)
-    rows = []
     for line, cells in lines:
         if len(cells) != len(names):
             problem = f"{len(cells)} columns, but the header has {len(names)}"
             raise InputError(problem, path=path, line=line)
-        rows.append(_located_row(dict(zip(names, cells, strict=True)), path, line))
-    return rows, _header_beside(path)
+        yield line, dict(zip(names, cells, strict=True))
 
 
-def _read_tsv(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
-    rows = [_located_row(fields, path, line) for line, fields in read_tabs(path, _COLUMNS)]
-    if side_car(path).is_file():
-        return rows, _header_beside(path)
-    comments = itertools.takewhile(_is_comment, read_lines(path))
-    return rows, header_of(content_of_comments(comments), path)
-
-
-def _is_comment(text: str) -> bool:
-    return text.startswith("#") or not text.strip()
-
-
-def _read_jsonl(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
-    rows = []
+def _read_jsonl(path: Path) -> Iterator[_Record]:
     for line, text in enumerate(read_lines(path), start=1):
         if not text.strip():
             continue
@@ -526,31 +419,24 @@ def _read_jsonl(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
         except (ValueError, KeyError, TypeError) as error:
             problem = f"is not a JSON object with the columns {', '.join(_COLUMNS)}: {error}"
             raise InputError(problem, path=path, line=line) from error
-        rows.append(_located_row(record, path, line))
-    return rows, _header_beside(path)
+        yield line, record
 
 
-def _read_parquet(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
+def _read_parquet(path: Path) -> Iterator[_Record]:
     try:
         with pq.ParquetFile(str(path)) as file:
             table = file.read()
-            known = (*_COLUMNS, *SEARCH_COLUMN_NAMES)
             searched = [name for name in SEARCH_COLUMN_NAMES if name in table.column_names]
-            given = [name for name in table.column_names if name not in known]
+            given = [name for name in table.column_names if name not in _OWN]
             names = [*_COLUMNS, *searched, *given]
-            records = table.select(names).cast(arrow_schema(names)).to_pylist()
+            records = table.select(names).cast(_schema(names)).to_pylist()
     except (OSError, KeyError, ValueError, MemoryError, pa.ArrowException) as error:
         raise InputError(f"is not a Parquet table of surprisals: {error}", path=path) from error
-    rows = [_located_row(record, path, n) for n, record in enumerate(records, start=1)]
-    return rows, _header_beside(path)
+    return enumerate(records, start=1)
 
 
-def _header_beside(path: Path) -> TableHeader:
-    return header_of(read_side_car(path), side_car(path))
-
-
-_READERS: dict[str, Callable[[Path], tuple[list[SurprisalRow], TableHeader]]] = {
-    ".tsv": _read_tsv,
+_READERS: dict[str, Callable[[Path], Iterator[_Record]]] = {
+    ".tsv": lambda path: read_tabs(path, _COLUMNS),
     ".csv": _read_csv,
     ".jsonl": _read_jsonl,
     ".parquet": _read_parquet,

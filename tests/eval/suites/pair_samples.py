@@ -6,8 +6,11 @@ import csv
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+from gardenpath.eval.suites.benchmarks import paired_conditions
+from gardenpath.eval.suites.suite import Suite
 
 # Paradigms with their phenomenon and pairs.
 Paradigms = Mapping[str, tuple[str, list[tuple[str, str]]]]
@@ -80,3 +83,24 @@ def zipped(folder: Path, path: Path) -> Path:
             if file.is_file():
                 archive.write(file, f"{folder.name}/{file.relative_to(folder)}")
     return path
+
+
+def prediction_accuracies(path: Path, suites: Iterable[Suite]) -> dict[str, float]:
+    """The share of good sentences among BabyLM's predictions of each paradigm."""
+    pairs: dict[str, list[list[str]]] = {}
+    for suite in suites:
+        for item in suite.items:
+            variants = [item.of_condition(name)[0] for name in paired_conditions(suite)]
+            texts = [variant.written or suite.text(variant) for variant in variants]
+            pairs.setdefault(item.labels.get("paradigm", suite.name), []).append(texts)
+    accuracies = {}
+    for uid, group in json.loads(path.read_text(encoding="utf-8")).items():
+        assert [each["id"] for each in group["predictions"]] == [
+            f"{uid}_{number}" for number in range(len(pairs[uid]))
+        ]
+        places = [
+            texts.index(each["pred"])
+            for texts, each in zip(pairs[uid], group["predictions"], strict=True)
+        ]
+        accuracies[uid] = places.count(0) / len(places)
+    return accuracies

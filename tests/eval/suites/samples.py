@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from gardenpath.eval.suites.formula import Formula
-from gardenpath.eval.suites.suite import Item, Prediction, Suite, Variant
+from gardenpath.eval.suites.formula import And, Comparison, Formula, Lookup, Or
+from gardenpath.eval.suites.outcomes import ItemOutcome, score_table
+from gardenpath.eval.suites.regions import RegionTable, quantity, variant_rows
+from gardenpath.eval.suites.suite import Item, Prediction, Suite, Variant, holds_in_order
 
 
 def cats_suite(
@@ -46,3 +49,22 @@ def surprisals_of(
         for item, pair in zip(suite.items, nouns, strict=True)
         for variant, value in zip(item.variants, pair, strict=True)
     }
+
+
+def holds(formula: Formula, lookup: Lookup) -> bool:
+    """Whether a claim is true; ties get no special treatment."""
+    assert isinstance(formula.tree, Comparison | And | Or)
+    sides = [side for each in formula.comparisons for side in (each.left, each.right)]
+    return holds_in_order(formula.tree, {side: quantity(side, lookup) for side in sides}, {})
+
+
+def table_of(suite: Suite, surprisals: Mapping[tuple[str, ...], Sequence[float]]) -> RegionTable:
+    """The region surprisals of a suite from those of the words of its sentences (bits)."""
+    return RegionTable.from_rows(suite, variant_rows(suite, surprisals))
+
+
+def score_suite(
+    suite: Suite, surprisals: Mapping[tuple[str, ...], Sequence[float]], **options: Any
+) -> list[ItemOutcome]:
+    """The outcomes of a suite from the surprisals (bits) of the words of its sentences."""
+    return score_table(table_of(suite, surprisals), **options)

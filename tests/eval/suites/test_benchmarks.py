@@ -15,18 +15,17 @@ from gardenpath.data.words.segmenting import english_words, segmenter_named
 from gardenpath.errors import InputError
 from gardenpath.eval.suites.benchmarks import (
     Pair,
+    blimp_pairs,
     dump_predictions,
     load_blimp,
     load_climp,
-    pair_predictions,
     pair_suite,
-    prediction_accuracies,
-    read_predictions,
 )
 from gardenpath.eval.suites.lint import lint
 from gardenpath.eval.suites.outcomes import TieRule, score_table
 from gardenpath.eval.suites.regions import RegionTable
 from gardenpath.eval.suites.suite import Suite, SuiteError
+from tests.eval.suites.pair_samples import prediction_accuracies
 from tests.eval.suites.samples import cats_suite
 
 PAIRS = (
@@ -56,8 +55,8 @@ def _rows(suite: Suite, totals: list[float]) -> list[list[float]]:
 def test_the_form_of_the_pipeline() -> None:
     """Sentences are those of the file of the pairs, to the letter: the pipeline compares them."""
     suite = _suite()
-    found = pair_predictions([(suite, _rows(suite, [1.0, 2.0, 4.0, 3.0, 5.0, 5.0]))])
-    assert json.loads(dump_predictions(found)) == {
+    text = dump_predictions([(suite, _rows(suite, [1.0, 2.0, 4.0, 3.0, 5.0, 5.0]))])
+    assert json.loads(text) == {
         "number": {
             "predictions": [
                 {"id": "number_0", "pred": "The cats sleep."},
@@ -76,12 +75,10 @@ def test_predictions_come_back_with_the_accuracy_of_the_suite(
     suite = _suite()
     rows = _rows(suite, totals)
     path = tmp_path_factory.mktemp("babylm") / "predictions.json"
-    path.write_text(dump_predictions(pair_predictions([(suite, rows)])), encoding="utf-8")
-    predictions = read_predictions(path)
-    assert predictions == pair_predictions([(suite, rows)])
+    path.write_text(dump_predictions([(suite, rows)]), encoding="utf-8")
     table = RegionTable.from_rows(suite, rows)
     outcomes = [one.outcome for one in score_table(table, ties=TieRule(ties="exact"))]
-    assert prediction_accuracies(predictions, [suite], path) == {
+    assert prediction_accuracies(path, [suite]) == {
         "number": sum(outcomes[:2]) / 2, "questions": outcomes[2]
     }  # fmt: skip
 
@@ -90,41 +87,20 @@ def test_suites_that_are_no_pairs_of_sentences() -> None:
     suite = _suite()
     for other in (cats_suite(), replace(suite, metric="mean"), replace(suite, predictions=())):
         with pytest.raises(SuiteError, match="BabyLM's predictions are for minimal pairs"):
-            pair_predictions([(other, [])])
+            dump_predictions([(other, [])])
     with pytest.raises(SuiteError, match="agreement, item 2: a word has no surprisal"):
-        pair_predictions([(suite, _rows(suite, [1.0, 2.0, math.nan, 3.0, 5.0, 6.0]))])
-
-
-@pytest.mark.parametrize(
-    "text", ["[]", '{"a": 1}', '{"a": {"predictions": [{"id": "a_0"}]}}', "{", '{"a": {}}',
-             '{"a": {"predictions": [{"id": "a_0", "pred": null}]}}'],
-)  # fmt: skip
-def test_other_files(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "predictions.json"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=r"predictions\.json"):
-        read_predictions(path)
-
-
-def test_predictions_of_other_pairs_are_refused(tmp_path: Path) -> None:
-    suite, path = _suite(), tmp_path / "p.json"
-    found = pair_predictions([(suite, _rows(suite, [1.0, 2.0, 4.0, 3.0, 5.0, 6.0]))])
-    with pytest.raises(InputError, match="number: 1 predictions for 2 pairs"):
-        prediction_accuracies({"number": found["number"][:1]}, [suite], path)
-    wrong = [replace(found["number"][0], pred="The cat sleeps."), found["number"][1]]
-    with pytest.raises(InputError, match=r"number_0: 'The cat sleeps\.' is neither"):
-        prediction_accuracies({"number": wrong}, [suite], path)
+        dump_predictions([(suite, _rows(suite, [1.0, 2.0, math.nan, 3.0, 5.0, 6.0]))])
 
 
 # ----------------------------------------------------------------------------
 # BLiMP's JSON lines and the words of minimal pairs.
 
 
-def load(folder: Path, *entries: object, language: str | None = None) -> Suite:
+def load(folder: Path, *entries: object) -> Suite:
     path = folder / "pairs.jsonl"
     lines = (e if isinstance(e, str) else json.dumps(e, ensure_ascii=False) for e in entries)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return load_blimp(path, language=language)
+    return load_blimp(path)
 
 
 BLIMP = {
@@ -215,7 +191,9 @@ def test_several_paradigms(tmp_path: Path) -> None:
 
 
 def test_language_can_be_given(tmp_path: Path) -> None:
-    assert load(tmp_path, BLIMP, language="ru").language == "ru"
+    pairs = blimp_pairs(json.dumps(BLIMP), tmp_path)
+    suite = pair_suite(pairs, path=tmp_path, name="pairs", language="ru")
+    assert suite.language == "ru"
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ import pytest
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.effects import (
     WhEffects,
-    flip,
+    criterion,
     flip_rate,
-    island_contrast,
     item_effects,
     sentence_measures,
     slor,
@@ -53,7 +52,7 @@ def test_wh_effects_and_licensing_interaction() -> None:
     pairs = wh_effects(effects)
     assert pairs == [WhEffects(8, 5), WhEffects(0, -3)]
     assert [pair.licensing for pair in pairs] == [13, -3]
-    assert [pair.is_flipped for pair in pairs] == [True, False]
+    assert [flip_rate([pair]) for pair in pairs] == [1.0, 0.0]
     assert flip_rate(pairs) == 0.5
 
 
@@ -103,31 +102,31 @@ def test_suites_without_these_conditions_have_no_such_effects() -> None:
 
 def test_flip_asks_for_both_signs_beyond_chance() -> None:
     learnt = [WhEffects(2 + n / 10, 3 + n / 10) for n in range(10)]
-    met = flip(learnt)
+    met = criterion(learnt)
     assert met.is_met and met.gap == pytest.approx(2.45) and met.nogap == pytest.approx(3.45)
     assert met.gap_interval[0] < met.gap < met.gap_interval[1]
-    assert not flip([WhEffects(2, -3)] * 10).is_met
+    assert not criterion([WhEffects(2, -3)] * 10).is_met
     uncertain = [WhEffects(2, 3 * (-1) ** n) for n in range(10)]
-    assert not flip(uncertain).is_met
+    assert not criterion(uncertain).is_met
 
 
 def test_island_contrast_compares_islands_with_the_rest() -> None:
     outside = [WhEffects(4 + n / 10, 4 + n / 10) for n in range(10)]
     inside = [WhEffects(1 + n / 10, 1 + n / 10) for n in range(10)]
-    met = island_contrast(outside, inside)
+    met = criterion(outside, inside)
     assert met.is_met and met.gap == pytest.approx(3) and met.nogap == pytest.approx(3)
     assert 2 < met.gap_interval[0] < 3 < met.gap_interval[1]
-    assert not island_contrast(inside, outside).is_met
-    assert not island_contrast(outside, outside).is_met
+    assert not criterion(inside, outside).is_met
+    assert not criterion(outside, outside).is_met
 
 
 def test_values_that_are_not_finite_are_left_out_and_counted() -> None:
     effects = [WhEffects(1, 1), WhEffects(-math.inf, 1), WhEffects(math.nan, math.nan)]
-    found = flip(effects)
+    found = criterion(effects)
     assert (found.gap, found.nogap, found.left_out) == (1, 1, 2)
     assert flip_rate(effects) == 0.5  # infinite is a sign, NaN is none
     assert math.isnan(flip_rate([]))
-    empty = island_contrast(effects, [WhEffects(math.nan, math.nan)])
+    empty = criterion(effects, [WhEffects(math.nan, math.nan)])
     assert math.isnan(empty.gap) and not empty.is_met
 
 

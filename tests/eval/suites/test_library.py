@@ -23,15 +23,16 @@ from gardenpath.eval.suites.formula import Formula
 from gardenpath.eval.suites.library import (
     Chain,
     ExportFormat,
+    described_suite,
+    example_sentences,
     export,
     load_suite_file,
     load_suites,
     modifier_orders,
-    suite_entries,
     suite_names,
     suite_table,
 )
-from gardenpath.eval.suites.suite import Prediction, Suite, SuiteError
+from gardenpath.eval.suites.suite import Item, Prediction, Suite, SuiteError, Variant
 from gardenpath.eval.suites.syntaxgym import dump_syntaxgym, load_syntaxgym
 from gardenpath.eval.suites.yaml_suites import dump_compact, load_compact
 from gardenpath.studies import mandarin_files as mandarin
@@ -39,37 +40,40 @@ from gardenpath.util import CONFIG_DIR
 from tests.eval.suites.suite_samples import small_suite
 
 
-def test_rows() -> None:
+def test_a_suite_in_full() -> None:
     suite = small_suite()
-    (row, empty) = suite_entries([suite, replace(suite, items=())])
-    assert (row.name, row.language, row.kind) == (suite.name, "zh", "classifier_noun")
-    assert (row.items, row.sentences, row.conditions) == (2, 4, ("match", "mismatch"))
-    assert row.example == (("match", "他有一只猫。"), ("mismatch", "他有一本猫。"))
-    assert row.predictions == ("(noun;%mismatch%) > (noun;%match%)",)
-    assert (empty.items, empty.example) == (0, ())
+    assert described_suite(suite) == [
+        f"{suite.name} (zh)",
+        "class classifier_noun, modifier none",
+        "2 items, 4 sentences, 2 conditions: match, mismatch",
+        "prediction: (noun;%mismatch%) > (noun;%match%)",
+        "first item:",
+        "  match: 他有一只猫。",
+        "  mismatch: 他有一本猫。",
+    ]
+    assert described_suite(replace(suite, items=()))[-1] == "first item:"
 
 
 def test_an_example_has_one_sentence_per_condition() -> None:
     suite = small_suite()
     item = replace(suite.items[0], variants=suite.items[0].variants * 2)
-    assert len(suite_entries([replace(suite, items=(item,))])[0].example) == 2
+    assert len(example_sentences(replace(suite, items=(item,)))) == 2
 
 
 def test_an_example_is_glossed_and_translated() -> None:
     suite = small_suite()
     gloss = (("he", "have", "one"), ("CL",), ("cat",), (".",))
     first = replace(suite.items[0], gloss=gloss, translation="He has a cat.")
-    (row,) = suite_entries([replace(suite, items=(first,))])
-    assert row.example[2:] == (("gloss", "he have one CL cat ."), ("translation", "He has a cat."))
+    notes = example_sentences(replace(suite, items=(first,)))[2:]
+    assert notes == (("gloss", "he have one CL cat ."), ("translation", "He has a cat."))
 
 
 def printed(*, examples: bool) -> str:
     suite = small_suite()
-    bracketed = replace(suite, name="x/[bold]y", spaced=True)
+    item = Item(1, (Variant("match", (("a",), ("[b]",), ("c",))),))
+    bracketed = replace(suite, name="x/[bold]y", spaced=True, items=(item,))
     out = StringIO()
-    entries = suite_entries([bracketed])
-    entries = [replace(entries[0], example=(("match", "a [b] c"),))]
-    Console(file=out, width=120).print(suite_table(entries, examples=examples))
+    Console(file=out, width=120).print(suite_table([bracketed], examples=examples))
     return out.getvalue()
 
 

@@ -22,18 +22,16 @@ from gardenpath.eval.suites.lint import (
     Complaint,
     check,
     checklist,
-    compare_sisters,
     countable,
     lint,
     lint_against,
-    target_regions,
     word_lists,
 )
-from gardenpath.eval.suites.outcomes import score_suite
 from gardenpath.eval.suites.suite import Glosses, Item, Prediction, Suite, SuiteError, Variant
 from gardenpath.studies.mandarin_files import load_mandarin
 from gardenpath.util import Words
 from tests.data.pcfg_tools import SHIPPED
+from tests.eval.suites.samples import score_suite
 from tests.eval.suites.suite_samples import small_suite, suites
 
 
@@ -168,18 +166,6 @@ def test_conditions_have_an_order() -> None:
     ]
     item = replace(suite.items[0], variants=suite.items[0].variants[:1])
     assert "item 1: needs one sentence in each condition" in complaints(with_first(suite, item))[0]
-
-
-def test_sister_suites_must_share_their_frames() -> None:
-    none, adjective = suite_of("verb_noun"), suite_of("verb_noun", "adjective")
-    assert compare_sisters([none, adjective]) == []
-    other = altered(adjective, "*", "noun", "石头")
-    (found,) = compare_sisters([none, other])
-    assert (found.item, "not the frame that it has in mandarin/verb_noun/none" in str(found)) == (
-        1,
-        True,
-    )
-    assert len(compare_sisters([none, replace(adjective, items=adjective.items[:-2])])) == 2
 
 
 def test_other_suites_are_left_alone() -> None:
@@ -317,14 +303,15 @@ def test_no_suite_is_too_odd(suite: Suite) -> None:
     lint_against(suite, knows=str.isalpha, count=len)
 
 
-def test_target_regions() -> None:
-    assert target_regions(small_suite()) == ("noun",)
-    assert target_regions(predicting("(4;%match%) > (classifier;%match%)")) == (
-        "classifier",
-        "noun",
-        "end",
-    )
-    assert target_regions(predicting("(*;%match%) > 0")) == small_suite().regions
+def test_unknown_words_are_looked_for_in_critical_and_predicted_regions() -> None:
+    def targets(suite: Suite) -> tuple[str, ...]:
+        found = lint_against(suite, knows=lambda _: False, count=len)
+        return tuple(dict.fromkeys(each.region for each in found.complaints))
+
+    assert targets(small_suite()) == ("noun",)
+    some = predicting("(4;%match%) > (classifier;%match%)")
+    assert targets(some) == ("classifier", "noun", "end")
+    assert targets(predicting("(*;%match%) > 0")) == small_suite().regions
 
 
 def test_unknown_words() -> None:
@@ -400,10 +387,19 @@ def test_nothing_to_complain_about_mandarin_materials(name: str) -> None:
     assert suite.regions == CLASSES[suite.kind].regions
 
 
+def _frame(suite: Suite, item: Item) -> list[tuple[str, tuple[Words, ...]]]:
+    place = suite.region_index("modifier")
+    return [
+        (variant.condition, (*variant.regions[:place], *variant.regions[place + 1 :]))
+        for variant in item.variants
+    ]
+
+
 @pytest.mark.parametrize("kind", CLASSES)
 def test_only_the_modifier_differs_between_sister_suites(kind: str) -> None:
     sisters = [suite_of_mandarin_materials(name) for name in NAMES if name.split("/")[1] == kind]
-    assert [str(one) for one in compare_sisters(sisters)] == []
+    first, *others = [{item.number: _frame(one, item) for item in one.items} for one in sisters]
+    assert others == [first] * 3
     assert len({suite.modifier for suite in sisters}) == 4
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gardenpath.data.arrays import Floats
 from gardenpath.eval.published.files import read_token_table
 from gardenpath.eval.search.replicates import pooled, standard_error, t_quantile
-from gardenpath.eval.suites.effects import formula_error, item_effects, sentence_measures
+from gardenpath.eval.suites.effects import item_effects, sentence_measures
 from gardenpath.eval.suites.formula import Formula
 from gardenpath.eval.suites.outcomes import EXACT_TIES, score_table
 from gardenpath.eval.suites.regions import (
@@ -30,6 +30,7 @@ from gardenpath.eval.suites.regions import (
     exact_sum,
     is_edge,
     is_unknown,
+    quantity,
     region_tokens,
     region_value,
     token_spans,
@@ -38,7 +39,7 @@ from gardenpath.eval.suites.regions import (
 from gardenpath.eval.suites.suite import Item, Metric, Prediction, Suite, Variant
 from gardenpath.eval.suites.syntaxgym import load_syntaxgym
 from gardenpath.util import NATS_PER_BIT, bits
-from tests.eval.suites.samples import cats_suite, surprisals_of
+from tests.eval.suites.samples import cats_suite, surprisals_of, table_of
 
 
 def _suite(*regions: tuple[str, ...], spaced: bool = True) -> tuple[Suite, Item, Variant]:
@@ -87,7 +88,7 @@ def test_tokens_find_their_words(tokens: list[str], words: list[int | None]) -> 
     [
         (["一", "只", "饥饿", "的", "猫", "。"], [[0, 1], [2, 3], [4, 5]]),
         (["一只", "饥", "饿的", "猫", "。"], [[0], [1, 2], [3, 4]]),
-        (["▁", "一", "只", "<unk>", "的", "猫", "。", "</s>"], [[0, 1, 2], [3, 4], [5, 6]]),
+        (["▁", "一", "只", "<unk>", "的", "猫", "。", "</s>"], [[0, 1, 2], [3, 4], [5, 6, 7]]),
         (["一", "只", "饥饿的", "<unk>"], [[0, 1], [2], [3]]),
     ],
 )
@@ -99,11 +100,10 @@ def test_tokens_find_regions_where_nothing_separates_words(
     assert [[int(value) for value in region] for region in found] == regions
 
 
-def test_the_end_counts_only_where_asked() -> None:
+def test_the_end_belongs_to_the_last_region_and_the_beginning_to_none() -> None:
     tokens = ["<s>", "The", "hungry", "cat", "meows", ".", "<eos>"]
     values = [8, 1, 2, 3, 4, 5, 9.0]
-    assert region_tokens(*ENGLISH, tokens, values) == ((1, 2), (3,), (4, 5))
-    assert region_tokens(*ENGLISH, tokens, values, end_counts=True) == ((1, 2), (3,), (4, 5, 9))
+    assert region_tokens(*ENGLISH, tokens, values) == ((1, 2), (3,), (4, 5, 9))
 
 
 @pytest.mark.parametrize(
@@ -192,26 +192,26 @@ def test_unknown_words_keep_their_place(
         ("mean", False, 3.0),
         ("max", False, 5.0),
         ("first", False, 3.0),
-        ("sum", True, 4.5),  # three pieces of two words
-        ("max", True, 2.5),
+        ("sum", True, 3.0),
+        ("max", True, 5 / 3),
     ],
 )
 def test_metrics(metric: Metric, normalised: bool, expected: float) -> None:
-    assert region_value([3, 1, 5], metric=metric, normalised=normalised, words=2) == expected
+    assert region_value([3, 1, 5], metric=metric, normalised=normalised) == expected
 
 
 def test_a_region_without_words_sums_to_nothing_and_has_no_mean() -> None:
-    assert region_value([], words=0) == 0
+    assert region_value([]) == 0
     for metric in ("mean", "max", "first"):
-        assert math.isnan(region_value([], metric=metric, words=0))
-    assert math.isnan(region_value([], normalised=True, words=0))
+        assert math.isnan(region_value([], metric=metric))
+    assert math.isnan(region_value([], normalised=True))
 
 
 def test_gaps_and_infinities_are_not_lost() -> None:
-    assert region_value([1, math.inf], words=2) == math.inf
-    assert math.isnan(region_value([1, math.nan], words=2))
-    assert math.isnan(region_value([math.nan, 1], metric="max", words=2))
-    assert math.isnan(region_value([1, math.nan], metric="max", words=2))
+    assert region_value([1, math.inf]) == math.inf
+    assert math.isnan(region_value([1, math.nan]))
+    assert math.isnan(region_value([math.nan, 1], metric="max"))
+    assert math.isnan(region_value([1, math.nan], metric="max"))
     assert math.isnan(exact_sum([math.inf, -math.inf]))
     assert math.isnan(exact_mean([]))
 
@@ -225,7 +225,7 @@ def test_sums_do_not_depend_on_the_order(values: list[float]) -> None:
 
 def test_values_by_name_number_and_whole_sentence() -> None:
     suite = cats_suite(items=2)
-    table = RegionTable.from_words(suite, surprisals_of(suite, [(4, 7), (5, 6)]))
+    table = table_of(suite, surprisals_of(suite, [(4, 7), (5, 6)]))
     assert table.value(1, "classifier", "match") == 3
     assert table.value(2, "noun", "mismatch") == 6
     assert table.value(2, "2", "mismatch") == 6
@@ -235,10 +235,10 @@ def test_values_by_name_number_and_whole_sentence() -> None:
 
 def test_the_whole_sentence_has_its_own_metric() -> None:
     suite = replace(cats_suite(items=1), metric="max")
-    table = RegionTable.from_words(suite, surprisals_of(suite, [(4, 7)]))
+    table = table_of(suite, surprisals_of(suite, [(4, 7)]))
     assert table.value(1, "*", "mismatch") == 7
     suite = replace(cats_suite(items=1), normalised=True)
-    table = RegionTable.from_words(suite, surprisals_of(suite, [(4, 7)]))
+    table = table_of(suite, surprisals_of(suite, [(4, 7)]))
     assert table.value(1, "*", "match") == 7.5 / 4
     assert table.value(1, "classifier", "match") == 1.5
 
@@ -254,10 +254,10 @@ def test_surprisals_that_do_not_fit_are_named() -> None:
     suite = cats_suite(items=1)
     values = surprisals_of(suite, [(4, 7)])
     with pytest.raises(MissingSurprisalError, match="condition mismatch: 3 surprisals for 4 words"):
-        RegionTable.from_words(suite, values | {suite.items[0].variants[1].words: (1, 2, 3)})
+        table_of(suite, values | {suite.items[0].variants[1].words: (1, 2, 3)})
     del values[suite.items[0].variants[0].words]
     with pytest.raises(MissingSurprisalError, match="condition match: no surprisals"):
-        RegionTable.from_words(suite, values)
+        table_of(suite, values)
     with pytest.raises(MissingSurprisalError, match="for 1 sentences, but the suite has 2"):
         RegionTable.from_rows(suite, [(1, 2, 3, 4)])
     table = RegionTable.from_rows(suite, [(1, 2, 3, 4)] * 2)
@@ -268,12 +268,11 @@ def test_surprisals_that_do_not_fit_are_named() -> None:
 def test_tokens_and_words_agree_where_tokens_are_words() -> None:
     suite = cats_suite(items=2)
     values = surprisals_of(suite, [(4, 7), (5, 6)])
-    tokens = {words: ((*words, "</s>"), (*row, 9.0)) for words, row in values.items()}
-    assert RegionTable.from_tokens(suite, tokens).values == (
-        RegionTable.from_words(suite, values).values
-    )
-    with pytest.raises(MissingSurprisalError, match="no surprisals for this sentence"):
-        RegionTable.from_tokens(suite, {})
+    for item in suite.items:
+        for variant in item.variants:
+            row = values[variant.words]
+            tokens = region_tokens(suite, item, variant, (*variant.words, "</s>"), (*row, 9.0))
+            assert tokens == (row[:2], row[2:3], (*row[3:], 9.0))
 
 
 @pytest.mark.parametrize("metric", ["sum", "mean", "max"])
@@ -283,15 +282,20 @@ def test_syntaxgym_region_surprisals(reference_data: Path, metric: Metric) -> No
     path = folder / "test_surp_grnn.txt"
     read = zip(suite.sentences, read_token_table(path), strict=True)
     tokens = {words: (one.tokens, one.values) for words, one in read}
-    table = RegionTable.from_tokens(suite, tokens, end_counts=True)
+    units = {
+        (item.number, variant.condition): region_tokens(
+            suite, item, variant, *tokens[variant.words]
+        )
+        for item in suite.items
+        for variant in item.variants
+    }
     expected = json.loads((folder / "test_out_grnn.json").read_text(encoding="utf-8"))
     compared = 0
     for item in expected["items"]:
         for condition in item["conditions"]:
             for region in condition["regions"]:
-                found = table.value(
-                    item["item_number"], str(region["region_number"]), condition["condition_name"]
-                )
+                own = units[item["item_number"], condition["condition_name"]]
+                found = region_value(own[region["region_number"] - 1], metric=metric)
                 assert found == pytest.approx(region["metric_value"][metric], abs=1e-9)
                 compared += 1
     assert compared == 24
@@ -358,11 +362,16 @@ def _brute_force(
 ) -> float:
     """The standard error of a formula that is evaluated once per replicate."""
     count = deviations[0].shape[1]
-    value = formula.value(RegionTable.from_rows(suite, rows).lookup(1))
+    value = quantity(formula.quantity, RegionTable.from_rows(suite, rows).lookup(1))
     each = _by_replicate(suite, rows, deviations)
     tables = [RegionTable.from_rows(suite, [one[r].tolist() for one in each]) for r in range(count)]
-    values = np.array([formula.value(table.lookup(1)) for table in tables])
+    values = np.array([quantity(formula.quantity, table.lookup(1)) for table in tables])
     return float(np.sqrt(((values - value) ** 2).sum() / (count * (count - 1))))
+
+
+def formula_error(formula: Formula, table: RegionTable, item: int) -> float:
+    (effect,) = (one for one in item_effects(table, {"x": formula}) if one.item == item)
+    return effect.value_se
 
 
 def _formulas() -> st.SearchStrategy[str]:
@@ -405,7 +414,7 @@ def test_to_first_order_the_error_is_that_of_estimates_of_the_formula() -> None:
     rows, deviations = _rows(estimates)
     each = [bits(np.diff(one, axis=0, prepend=0.0)) for one in estimates]
     tables = [RegionTable.from_rows(suite, [one[:, r].tolist() for one in each]) for r in range(8)]
-    values = np.array([formula.value(table.lookup(1)) for table in tables])
+    values = np.array([quantity(formula.quantity, table.lookup(1)) for table in tables])
     found = formula_error(formula, RegionTable.from_rows(suite, rows, deviations), 1)
     assert found == pytest.approx(values.std(ddof=1) / math.sqrt(8), rel=1e-3)
 

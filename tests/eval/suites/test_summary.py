@@ -18,19 +18,19 @@ from gardenpath.eval.suites.effects import (
     WH_NO_GAP,
     ItemEffect,
     WhEffects,
-    flip,
+    criterion,
     flip_rate,
-    island_contrast,
 )
-from gardenpath.eval.suites.outcomes import ItemOutcome, score_suite
+from gardenpath.eval.suites.outcomes import ItemOutcome
+from gardenpath.eval.suites.regions import variant_rows
 from gardenpath.eval.suites.summary import (
     CRITERIA,
     RunName,
     ScoredItems,
     effects_frame,
     items_frame,
-    surprisal_rows,
     with_criteria,
+    word_rows,
 )
 from gardenpath.store.tables import (
     EFFECTS,
@@ -41,7 +41,7 @@ from gardenpath.store.tables import (
     read_table,
     write_table,
 )
-from tests.eval.suites.samples import cats_suite, surprisals_of
+from tests.eval.suites.samples import cats_suite, score_suite, surprisals_of
 
 ONE = RunName(run="lstm-1", model="lstm", corpus="toy", seed=1)
 TWO = RunName(run="lstm-2", model="lstm", corpus="toy", seed=2)
@@ -89,8 +89,8 @@ def test_each_row_has_the_criteria_of_its_items() -> None:
         one = [WhEffects(*pair) for pair in outside]
         other = [WhEffects(*pair) for pair in inside]
         assert found.loc[name, "flip_rate"] == pytest.approx(flip_rate(one))
-        assert found.loc[name, "flip"] == flip(one).is_met
-        assert found.loc[name, "island_contrast"] == island_contrast(one, other).is_met
+        assert found.loc[name, "flip"] == criterion(one).is_met
+        assert found.loc[name, "island_contrast"] == criterion(one, other).is_met
     assert found["flip"].tolist() == [True, False]
     assert found["island_contrast"].tolist() == [True, False]
 
@@ -207,7 +207,8 @@ def test_the_summary_is_broken_down_by_pronoun_where_there_is_one() -> None:
 
 def test_surprisals_word_by_word(tmp_path: Path) -> None:
     suite = cats_suite(items=1)
-    frame = surprisal_rows(LSTM, suite, surprisals_of(suite, [(4, 7)]), unknown={"猫1"})
+    values = variant_rows(suite, surprisals_of(suite, [(4, 7)]))
+    frame = SURPRISALS.frame(list(word_rows(LSTM, suite, values, unknown={"猫1"})))
     assert tuple(frame.columns) == SURPRISALS.names
     assert frame["region"].tolist() == ["classifier", "classifier", "noun", "end"] * 2
     assert frame["word_id"].tolist() == [1, 2, 3, 4] * 2

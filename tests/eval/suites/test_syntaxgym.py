@@ -42,7 +42,7 @@ from gardenpath.eval.suites.syntaxgym import (
     word_regions,
 )
 from gardenpath.eval.suites.yaml_suites import dump_compact, load_compact
-from tests.eval.suites.samples import cats_suite
+from tests.eval.suites.samples import cats_suite, holds
 from tests.eval.suites.suite_samples import small_suite, suites
 
 
@@ -256,8 +256,8 @@ def test_means_as_sums_of_numbered_conditions(data: st.DataObject) -> None:
         return bits[variant.regions[place][0]]
 
     for old, new in zip(suite.predictions, single.predictions, strict=True):
-        expected = old.formula.holds(averaged(suite, suite.items[0], surprisal))
-        assert new.formula.holds(averaged(single, single.items[0], surprisal)) == expected
+        expected = holds(old.formula, averaged(suite, suite.items[0], surprisal))
+        assert holds(new.formula, averaged(single, single.items[0], surprisal)) == expected
     with tempfile.TemporaryDirectory() as folder:
         exported = load(Path(folder), dump_syntaxgym(suite))
     assert (exported.items, exported.predictions) == (single.items, single.predictions)
