@@ -60,9 +60,9 @@ def metric_direction(metric: str) -> int:
     return -1 if metric == "slor" else 1
 
 
-def flips(one: Evidence, kind: str, metric: str) -> EffectsFound:
+def flips(evidence: Evidence, kind: str, metric: str) -> EffectsFound:
     """Return whether a metric flips, by model, corpus and construction."""
-    rows = one.estimates("flip", **{"class": kind, "metric": metric})
+    rows = evidence.estimates("flip", **{"class": kind, "metric": metric})
     by_gap = {(*_key(row), str(row["gap"])): row for row in rows}
     worse = metric_direction(metric)
     return {
@@ -74,7 +74,7 @@ def flips(one: Evidence, kind: str, metric: str) -> EffectsFound:
 
 
 def effects(
-    one: Evidence,
+    evidence: Evidence,
     kind: str,
     metric: str,
     *,
@@ -85,7 +85,7 @@ def effects(
     """Return whether an effect passes a check, by construction; with or without a gap only."""
     wanted = {"class": kind, "metric": metric} | ({} if gap is None else {"gap": gap})
     worse = metric_direction(metric)
-    return {_key(row): check(row, worse) for row in one.estimates(analysis, **wanted)}
+    return {_key(row): check(row, worse) for row in evidence.estimates(analysis, **wanted)}
 
 
 def _key(row: _Row) -> tuple[str, str, str]:
@@ -112,18 +112,18 @@ def is_affected(row: _Row, worse: int) -> bool:
     return significant(row, worse) or significant(row, -worse)
 
 
-def frequency_correlations(one: Evidence) -> dict[tuple[str, str, str, str], Correlation]:
+def frequency_correlations(evidence: Evidence) -> dict[tuple[str, str, str, str], Correlation]:
     """Correlate interaction and frequency, by metric, model, its corpus, and treebank.
 
     The estimates of both kinds of clefts are averaged.
     """
     strengths: dict[tuple[str, str, str], dict[str, float]] = {}
-    for row in one.estimates("interaction", **{"class": STUDY_2}):
+    for row in evidence.estimates("interaction", **{"class": STUDY_2}):
         key = (str(row["metric"]), str(row["model"]), str(row["corpus"]))
         estimate = round(float(row["estimate"]), _DECIMALS)
         strengths.setdefault(key, {})[str(row["modifier"])] = estimate
-    found = {}
-    for treebank, counts in construction_frequencies(one).items():
+    correlations = {}
+    for treebank, counts in construction_frequencies(evidence).items():
         for key, means in strengths.items():
             names = [
                 name for name, parts in _COUNTED.items() if name in counts and {*parts} <= {*means}
@@ -132,20 +132,22 @@ def frequency_correlations(one: Evidence) -> dict[tuple[str, str, str, str], Cor
             values = [v / len(_COUNTED[name]) for v, name in zip(values, names, strict=True)]
             # Too few constructions, or the same estimate for all: no correlation.
             with suppress(StatisticsError):
-                found[*key, treebank] = pearson([counts[name] for name in names], values)
-    return found
+                correlations[*key, treebank] = pearson([counts[name] for name in names], values)
+    return correlations
 
 
-def construction_frequencies(one: Evidence) -> dict[str, dict[str, float]]:
+def construction_frequencies(evidence: Evidence) -> dict[str, dict[str, float]]:
     """Return counts by treebank: the published ones, and those of the user's treebanks."""
-    found: dict[str, dict[str, float]] = {}
+    frequencies: dict[str, dict[str, float]] = {}
     published = published_part("filler_gap", "Table 2")
     for (_, construction, corpus), value in published.values["printed"].items():
-        found.setdefault(corpus, {})[construction] = value.value
-    if one.data.constructions is not None:
-        for row in one.data.constructions.to_dict("records"):
-            found.setdefault(str(row["corpus"]), {})[str(row["construction"])] = float(row["count"])
-    return found
+        frequencies.setdefault(corpus, {})[construction] = value.value
+    if evidence.data.constructions is not None:
+        for row in evidence.data.constructions.to_dict("records"):
+            frequencies.setdefault(str(row["corpus"]), {})[str(row["construction"])] = float(
+                row["count"]
+            )
+    return frequencies
 
 
 # ----------------------------------------------------------------------------
@@ -163,7 +165,7 @@ _Effect = tuple[str, EffectFinder]
 
 
 def _counted(
-    one: Evidence, *, analysis: str, found: EffectFinder, kind: str, metrics: Sequence[str],
+    evidence: Evidence, *, analysis: str, find: EffectFinder, kind: str, metrics: Sequence[str],
     names: Sequence[str], wanted: bool,
 ) -> Judgement:  # fmt: skip
     """Judge whether something is found for all models, metrics and constructions, or for none.
@@ -173,11 +175,11 @@ def _counted(
     results = {
         (metric, *key): is_found
         for metric in metrics
-        for key, is_found in found(one, kind, metric).items()
+        for key, is_found in find(evidence, kind, metric).items()
         if key[2] in names
     }
     if not results:
-        return untested(f"no estimates for these constructions: {one.why_not(analysis)}")
+        return untested(f"no estimates for these constructions: {evidence.why_not(analysis)}")
     others = [key for key, is_found in results.items() if is_found != wanted]
     said = f"{len(results) - len(others)} of {plural(len(results), 'cell')} as claimed"
     said += f"; not {_cells(others)}" if others else ""
@@ -203,35 +205,45 @@ def _model(model: str, corpus: str) -> str:
     return prose_name(model) + (f" ({prose_name(corpus)})" if corpus else "")
 
 
-def _learnt_in_order(one: Evidence) -> Judgement:
+def _learnt_in_order(evidence: Evidence) -> Judgement:
     """Judge whether embedded questions have the strongest, topicalisation the weakest effect."""
     strengths: dict[tuple[str, str, str], dict[str, float]] = {}
     for metric in SENTENCE_METRICS:
-        for row in one.estimates("interaction", **{"class": STUDY_2, "metric": metric}):
+        for row in evidence.estimates("interaction", **{"class": STUDY_2, "metric": metric}):
             key = (metric, str(row["model"]), str(row["corpus"]))
             strength = -metric_direction(metric) * float(row["estimate"])
             strengths.setdefault(key, {})[str(row["modifier"])] = strength
-    full = [found for found in strengths.values() if {"embwhq", "topic"} < set(found)]
+    full = [
+        constructions
+        for constructions in strengths.values()
+        if {"embwhq", "topic"} < set(constructions)
+    ]
     if not full:
         return untested("needs embedded questions, topicalisation and other constructions")
-    best = sum(max(found, key=found.__getitem__) == "embwhq" for found in full)
-    worst = sum(min(found, key=found.__getitem__) == "topic" for found in full)
+    best = sum(
+        max(constructions, key=constructions.__getitem__) == "embwhq" for constructions in full
+    )
+    worst = sum(
+        min(constructions, key=constructions.__getitem__) == "topic" for constructions in full
+    )
     said = (
         f"embedded questions strongest in {best}, topicalisation weakest in {worst} of {len(full)}"
     )
     return judged(best == worst == len(full), f"{said} models and metrics")
 
 
-def _frequent_is_learnt(one: Evidence) -> Judgement:
+def _frequent_is_learnt(evidence: Evidence) -> Judgement:
     """Judge whether frequent constructions interact more, in all models and metrics."""
-    found = {key: it.r for key, it in frequency_correlations(one).items() if key[3] == "wsj"}
-    if not found:
+    correlations = {
+        key: it.r for key, it in frequency_correlations(evidence).items() if key[3] == "wsj"
+    }
+    if not correlations:
         return untested("needs different estimates for at least three constructions")
     said = "; ".join(
         f"{_model(model, corpus)}, {prose_name(metric)} {rounded(r)}"
-        for (metric, model, corpus, _), r in found.items()
+        for (metric, model, corpus, _), r in correlations.items()
     )
-    is_so = all(r * metric_direction(metric) < 0 for (metric, *_), r in found.items())
+    is_so = all(r * metric_direction(metric) < 0 for (metric, *_), r in correlations.items())
     return judged(is_so, f"Pearson's r: {said}")
 
 
@@ -242,9 +254,9 @@ def _claim(
     place: str, text: str, effect: _Effect, kind: str, metrics: Sequence[str], *names: str,
     wanted: bool = True,
 ) -> ClaimSpec:  # fmt: skip
-    analysis, found = effect
+    analysis, find = effect
     judge = partial(
-        _counted, analysis=analysis, found=found, kind=kind, metrics=metrics, names=names,
+        _counted, analysis=analysis, find=find, kind=kind, metrics=metrics, names=names,
         wanted=wanted,
     )  # fmt: skip
     return ClaimSpec(place, text, judge)
@@ -458,9 +470,9 @@ def _place(row: Mapping[str, Any]) -> list[int]:
     ]
 
 
-def _row_labels(one: Evidence) -> dict[str, str]:
+def _row_labels(evidence: Evidence) -> dict[str, str]:
     """Return labels of models with their training corpus: ``LSTM (PTB)``."""
-    runs = one.data.sentences[["model", "corpus"]].drop_duplicates().to_dict("records")
+    runs = evidence.data.sentences[["model", "corpus"]].drop_duplicates().to_dict("records")
     return {
         _row(run): f"{_LABELS.get(run['model'], prose_name(run['model']))}"
         + (f" ({prose_name(run['corpus'])})" if run["corpus"] else "")
@@ -475,22 +487,22 @@ def _row(row: Mapping[str, Any]) -> str:
 
 
 def _estimated(
-    one: Evidence, *, analysis: str, kind: str, metric: str | None = None
+    evidence: Evidence, *, analysis: str, kind: str, metric: str | None = None
 ) -> Iterator[StudyCell]:
     """Yield estimates with intervals by construction and model.
 
     There is a panel for each metric, unless one is chosen, with and without a gap if the analysis
     separates them.
     """
-    for found in sorted(one.estimates(analysis, **{"class": kind}), key=_place):
-        if metric is not None and found["metric"] != metric:
+    for row in sorted(evidence.estimates(analysis, **{"class": kind}), key=_place):
+        if metric is not None and row["metric"] != metric:
             continue
-        keys = [] if metric is not None else [str(found["metric"])]
-        keys += [str(found["gap"])] if "gap" in found else []
+        keys = [] if metric is not None else [str(row["metric"])]
+        keys += [str(row["gap"])] if "gap" in row else []
         yield StudyCell(
-            source=one.source, panel=" ".join(keys), row=_row(found),
-            column=str(found["modifier"]), value=found["estimate"], low=found["low"],
-            high=found["high"], note=f"p = {found['p']:.4f}", stars=stars(found["p"]),
+            source=evidence.source, panel=" ".join(keys), row=_row(row),
+            column=str(row["modifier"]), value=row["estimate"], low=row["low"],
+            high=row["high"], note=f"p = {row['p']:.4f}", stars=stars(row["p"]),
         )  # fmt: skip
 
 
@@ -498,9 +510,9 @@ def _of(analysis: str, kind: str, metric: str | None = None) -> Callable[..., It
     return partial(_estimated, analysis=analysis, kind=kind, metric=metric)
 
 
-def _means(one: Evidence) -> Iterator[StudyCell]:
+def _means(evidence: Evidence) -> Iterator[StudyCell]:
     """Yield the means of the variants of Study 1, with bootstrap intervals over sentences."""
-    table = one.data.sentences
+    table = evidence.data.sentences
     table = table[table["class"] == STUDY_1]
     keys = ["modifier", "condition", "model", "corpus"]
     for metric in SENTENCE_METRICS:
@@ -511,31 +523,31 @@ def _means(one: Evidence) -> Iterator[StudyCell]:
             if len(values):
                 mean = bootstrap_mean(np.asarray(values, dtype=np.float64))
                 yield StudyCell(
-                    source=one.source, panel=f"{metric} {position}",
+                    source=evidence.source, panel=f"{metric} {position}",
                     row=_row({"model": model, "corpus": corpus}), column=str(condition),
                     value=mean.mean,
                     low=mean.low, high=mean.high, n=mean.n,
                 )  # fmt: skip
 
 
-def _counts(one: Evidence) -> Iterator[StudyCell]:
+def _counts(evidence: Evidence) -> Iterator[StudyCell]:
     """Yield the frequency of each construction in the treebanks that were counted."""
-    table = one.data.constructions
+    table = evidence.data.constructions
     if table is None:
         return
     for row in table.to_dict("records"):
         yield StudyCell(
-            source=one.source, row=str(row["construction"]), column=str(row["corpus"]),
+            source=evidence.source, row=str(row["construction"]), column=str(row["corpus"]),
             value=float(row["count"]),
         )  # fmt: skip
 
 
-def _correlations(one: Evidence) -> Iterator[StudyCell]:
+def _correlations(evidence: Evidence) -> Iterator[StudyCell]:
     """Yield Pearson's r of the interaction with the frequency of constructions, by metric."""
-    for (metric, model, corpus, treebank), found in frequency_correlations(one).items():
+    for (metric, model, corpus, treebank), correlation in frequency_correlations(evidence).items():
         yield StudyCell(
-            source=one.source, panel=metric, row=_row({"model": model, "corpus": corpus}),
-            column=treebank, value=found.r, n=found.n,
+            source=evidence.source, panel=metric, row=_row({"model": model, "corpus": corpus}),
+            column=treebank, value=correlation.r, n=correlation.n,
         )  # fmt: skip
 
 

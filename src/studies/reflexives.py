@@ -106,9 +106,9 @@ def chosen_items(table: pd.DataFrame, items: ItemChoice) -> pd.DataFrame:
     return table[~(is_larger & np.asarray(unused, dtype=bool))]
 
 
-def outcomes(one: Evidence, experiment: str, items: ItemChoice) -> list[ModelRows]:
+def outcomes(evidence: Evidence, experiment: str, items: ItemChoice) -> list[ModelRows]:
     """Return the items of an experiment by model; their outcomes are means over runs."""
-    table = one.data.items
+    table = evidence.data.items
     if "pronoun" not in table.columns:
         return []
     table = table[(table["class"] == "reflexives") & (table["modifier"] == experiment)]
@@ -116,44 +116,46 @@ def outcomes(one: Evidence, experiment: str, items: ItemChoice) -> list[ModelRow
     means = table.groupby([*_SUITE, "item"], sort=False, dropna=False)["outcome"].mean()
     known = means.dropna().reset_index()
     return (
-        rows_by_model(known, REFLEXIVE_MODELS, corpora=corpora_of(one.data.items, one.data.effects))
+        rows_by_model(
+            known, REFLEXIVE_MODELS, corpora=corpora_of(evidence.data.items, evidence.data.effects)
+        )
         if len(known)
         else []
     )
 
 
 def reflexive_accuracies(
-    one: Evidence, items: ItemChoice, experiments: Sequence[str] = REFLEXIVE_EXPERIMENTS
+    evidence: Evidence, items: ItemChoice, experiments: Sequence[str] = REFLEXIVE_EXPERIMENTS
 ) -> list[ReflexiveAccuracy]:
     """Return the accuracy of every model in the experiments, in the order of Table 3."""
     return [
-        _accuracy(found, experiment)
+        _accuracy(model, experiment)
         for experiment in experiments
-        for found in outcomes(one, experiment, items)
+        for model in outcomes(evidence, experiment, items)
     ]
 
 
-def _accuracy(found: ModelRows, experiment: str) -> ReflexiveAccuracy:
-    by_pronoun = found.rows.groupby("pronoun")["outcome"].mean()
+def _accuracy(model: ModelRows, experiment: str) -> ReflexiveAccuracy:
+    by_pronoun = model.rows.groupby("pronoun")["outcome"].mean()
     lacking = [name for name in PRONOUNS if name not in by_pronoun.index]
-    pooled = float(found.rows["outcome"].mean())
-    reach = NORMAL * math.sqrt(pooled * (1.0 - pooled) / len(found.rows))
+    pooled = float(model.rows["outcome"].mean())
+    reach = NORMAL * math.sqrt(pooled * (1.0 - pooled) / len(model.rows))
     return ReflexiveAccuracy(
         experiment=experiment,
-        model=found.model,
-        corpus=found.corpus,
-        key=found.key,
-        label=found.label,
+        model=model.model,
+        corpus=model.corpus,
+        key=model.key,
+        label=model.label,
         value=math.nan if lacking else float(by_pronoun.loc[list(PRONOUNS)].mean()),
         reach=math.nan if lacking else reach,
-        n=len(found.rows),
+        n=len(model.rows),
         lacking=lacking,
     )
 
 
-def reflexive_effects(one: Evidence, experiment: str, effect: str) -> list[ModelRows]:
+def reflexive_effects(evidence: Evidence, experiment: str, effect: str) -> list[ModelRows]:
     """Return an effect of all items of an experiment by model; values are means over runs."""
-    table = one.data.effects
+    table = evidence.data.effects
     if "pronoun" not in table.columns:
         return []
     is_wanted = (table["class"] == "reflexives") & (table["modifier"] == experiment)
@@ -161,15 +163,17 @@ def reflexive_effects(one: Evidence, experiment: str, effect: str) -> list[Model
     means = table.groupby([*_SUITE, "item"], sort=False, dropna=False)["value_bits"].mean()
     known = means[np.isfinite(means)].reset_index()
     return (
-        rows_by_model(known, REFLEXIVE_MODELS, corpora=corpora_of(one.data.items, one.data.effects))
+        rows_by_model(
+            known, REFLEXIVE_MODELS, corpora=corpora_of(evidence.data.items, evidence.data.effects)
+        )
         if len(known)
         else []
     )
 
 
-def of_pronoun(found: ModelRows, pronoun: str) -> Floats:
+def of_pronoun(model: ModelRows, pronoun: str) -> Floats:
     """Return the values of an effect at a pronoun, in bits."""
-    rows = found.rows[found.rows["pronoun"] == pronoun]
+    rows = model.rows[model.rows["pronoun"] == pronoun]
     return np.asarray(rows["value_bits"], dtype=np.float64)
 
 
@@ -198,16 +202,16 @@ class _Judge:
     items: ItemChoice
 
     def models(
-        self, one: Evidence, *, experiment: str, models: Sequence[str], check: AccuracyCheck
+        self, evidence: Evidence, *, experiment: str, models: Sequence[str], check: AccuracyCheck
     ) -> Judgement:
         """Judge whether all these models pass a check in an experiment."""
-        found = self._found(one, experiment, models)
-        if not found:
+        accuracies = self._found(evidence, experiment, models)
+        if not accuracies:
             return _needs(models, experiment)
-        return judged(all(map(check, found)), _said(found, models))
+        return judged(all(map(check, accuracies)), _said(accuracies, models))
 
     def split(
-        self, one: Evidence, *, experiment: str, passing: Sequence[str], failing: Sequence[str],
+        self, evidence: Evidence, *, experiment: str, passing: Sequence[str], failing: Sequence[str],
         check: AccuracyCheck,
     ) -> Judgement:  # fmt: skip
         """Judge whether some models pass a check and the others do not.
@@ -215,18 +219,18 @@ class _Judge:
         Models that should not pass say nothing alone: one that passes no check does so, too.
         """
         models = (*passing, *failing)
-        found = self._found(one, experiment, models)
-        if not any(each.model in passing for each in found):
+        accuracies = self._found(evidence, experiment, models)
+        if not any(accuracy.model in passing for accuracy in accuracies):
             return _needs(passing, experiment)
-        is_so = all(check(each) == (each.model in passing) for each in found)
-        return judged(is_so, _said(found, models))
+        is_so = all(check(accuracy) == (accuracy.model in passing) for accuracy in accuracies)
+        return judged(is_so, _said(accuracies, models))
 
-    def relative_clauses_are_harder(self, one: Evidence) -> Judgement:
+    def relative_clauses_are_harder(self, evidence: Evidence) -> Judgement:
         """Judge whether each model is less accurate in Exp. 1a than in Exp. 1b."""
         pairs = [
             (clause, complement)
-            for clause in self._found(one, "exp1a", _LARGE)
-            for complement in self._found(one, "exp1b", _LARGE)
+            for clause in self._found(evidence, "exp1a", _LARGE)
+            for complement in self._found(evidence, "exp1b", _LARGE)
             if clause.key == complement.key
         ]
         if not pairs:
@@ -240,14 +244,17 @@ class _Judge:
         is_harder = all(clause.value < complement.value for clause, complement in pairs)
         return judged(is_harder, said + lacking)
 
-    def supervision(self, one: Evidence, *, experiment: str, is_clear: bool) -> Judgement:
+    def supervision(self, evidence: Evidence, *, experiment: str, is_clear: bool) -> Judgement:
         """Judge whether RNNGs are more accurate than LSTMs of the same corpus, item by item."""
-        found = {(each.model, each.corpus): each for each in outcomes(one, experiment, self.items)}
+        models = {
+            (model.model, model.corpus): model
+            for model in outcomes(evidence, experiment, self.items)
+        }
         pairs = [
-            (found[sequential, corpus], found["rnng", corpus])
+            (models[sequential, corpus], models["rnng", corpus])
             for sequential in ("tiny", "lstm")
-            for model, corpus in found
-            if model == "rnng" and (sequential, corpus) in found
+            for model, corpus in models
+            if model == "rnng" and (sequential, corpus) in models
         ]
         if not pairs:
             return untested(f"needs an RNNG and an LSTM of one corpus in {_experiment(experiment)}")
@@ -267,11 +274,11 @@ class _Judge:
         return judged(all(more and (sure or not is_clear) for more, sure in verdicts), reason)
 
     def _found(
-        self, one: Evidence, experiment: str, models: Sequence[str]
+        self, evidence: Evidence, experiment: str, models: Sequence[str]
     ) -> list[ReflexiveAccuracy]:
         return [
             each
-            for each in reflexive_accuracies(one, self.items, [experiment])
+            for each in reflexive_accuracies(evidence, self.items, [experiment])
             if each.model in models and not each.lacking
         ]
 
@@ -301,26 +308,33 @@ def _is_below_goldberg(each: ReflexiveAccuracy) -> bool:
 
 
 def _distractors(
-    one: Evidence, *, experiment: str, models: Sequence[str], against: Sequence[str], higher: bool
+    evidence: Evidence,
+    *,
+    experiment: str,
+    models: Sequence[str],
+    against: Sequence[str],
+    higher: bool,
 ) -> Judgement:
     """Judge whether the distractor effect at *herself* is significantly higher than at others.
 
     If ``higher`` is False, judge whether the two do not differ significantly.
     """
-    found = [x for x in reflexive_effects(one, experiment, DISTRACTOR) if x.model in models]
-    if not found:
+    models_found = [
+        x for x in reflexive_effects(evidence, experiment, DISTRACTOR) if x.model in models
+    ]
+    if not models_found:
         return _needs(models, experiment)
     said, is_so = [], True
-    for each in found:
-        herself = of_pronoun(each, "herself")
+    for model in models_found:
+        herself = of_pronoun(model, "herself")
         for pronoun in against:
-            other = of_pronoun(each, pronoun)
+            other = of_pronoun(model, pronoun)
             if min(len(herself), len(other)) < 2:
-                return untested(f"{each.label} lacks items with herself or {pronoun}")
+                return untested(f"{model.label} lacks items with herself or {pronoun}")
             more, reach = _difference(herself, other)
             is_so &= more > reach if higher else abs(more) <= reach
-            said.append(f"{each.label}, herself − {pronoun}: {rounded(more)} ± {rounded(reach)}")
-    return judged(is_so, " bits; ".join(said) + " bits" + _lacking(found, models))
+            said.append(f"{model.label}, herself − {pronoun}: {rounded(more)} ± {rounded(reach)}")
+    return judged(is_so, " bits; ".join(said) + " bits" + _lacking(models_found, models))
 
 
 def _difference(first: Floats, second: Floats) -> tuple[float, float]:
@@ -329,9 +343,11 @@ def _difference(first: Floats, second: Floats) -> tuple[float, float]:
     return float(first.mean() - second.mean()), NORMAL * math.sqrt(variance)
 
 
-def _said(found: Sequence[ReflexiveAccuracy], models: Sequence[str]) -> str:
-    said = "; ".join(f"{each.label} {each.value:.3f} ± {each.reach:.3f}" for each in found)
-    return said + _lacking(found, models)
+def _said(accuracies: Sequence[ReflexiveAccuracy], models: Sequence[str]) -> str:
+    said = "; ".join(
+        f"{accuracy.label} {accuracy.value:.3f} ± {accuracy.reach:.3f}" for accuracy in accuracies
+    )
+    return said + _lacking(accuracies, models)
 
 
 def _lacking(found: Sequence[object], models: Sequence[str]) -> str:
@@ -479,59 +495,59 @@ _LABELS = {
 }
 
 
-def _row_labels(one: Evidence) -> dict[str, str]:
-    return {rows.key: rows.label for rows in _models(one)}
+def _row_labels(evidence: Evidence) -> dict[str, str]:
+    return {rows.key: rows.label for rows in _models(evidence)}
 
 
-def _models(one: Evidence) -> list[ModelRows]:
-    corpora = corpora_of(one.data.items, one.data.effects)
-    return rows_by_model(one.data.items, REFLEXIVE_MODELS, corpora=corpora)
+def _models(evidence: Evidence) -> list[ModelRows]:
+    corpora = corpora_of(evidence.data.items, evidence.data.effects)
+    return rows_by_model(evidence.data.items, REFLEXIVE_MODELS, corpora=corpora)
 
 
-def _training_data(one: Evidence) -> Iterator[StudyCell]:
+def _training_data(evidence: Evidence) -> Iterator[StudyCell]:
     """Yield the size of the training corpus of each model and its pronouns, if they are known."""
-    table = one.data.corpora
+    table = evidence.data.corpora
     if table is None:
         return
     train = table[table["split"] == "train"].set_index("corpus")
     names = {"tokens": "tokens", "vocabulary": "vocabulary"}
     names |= {f"count_{pronoun}": pronoun for pronoun in PRONOUNS}
-    for rows in _models(one):
+    for rows in _models(evidence):
         known = train.loc[rows.corpus].dropna() if rows.corpus in train.index else {}
         for name, column in names.items():
             if name in known:
                 value = int(known[name])
                 yield StudyCell(
-                    source=one.source, row=rows.key, column=column, value=value,
+                    source=evidence.source, row=rows.key, column=column, value=value,
                     text=short_count(value),
                 )  # fmt: skip
 
 
-def _accuracies(one: Evidence, *, items: ItemChoice) -> Iterator[StudyCell]:
-    for found in reflexive_accuracies(one, items):
+def _accuracies(evidence: Evidence, *, items: ItemChoice) -> Iterator[StudyCell]:
+    for accuracy in reflexive_accuracies(evidence, items):
         yield StudyCell(
-            source=one.source,
-            row=found.experiment,
-            column=found.key,
-            value=found.value,
-            low=found.low,
-            high=found.high,
-            n=found.n,
-            note=f"no items with {names_or_none(found.lacking)}" if found.lacking else "",
+            source=evidence.source,
+            row=accuracy.experiment,
+            column=accuracy.key,
+            value=accuracy.value,
+            low=accuracy.low,
+            high=accuracy.high,
+            n=accuracy.n,
+            note=f"no items with {names_or_none(accuracy.lacking)}" if accuracy.lacking else "",
         )
 
 
-def _differences(one: Evidence) -> Iterator[StudyCell]:
+def _differences(evidence: Evidence) -> Iterator[StudyCell]:
     for experiment in _FIGURE:
         for pronoun in PRONOUNS:
             for letter, effect in _BARS.items():
-                for found in reflexive_effects(one, experiment, effect):
-                    values = of_pronoun(found, pronoun)
+                for model in reflexive_effects(evidence, experiment, effect):
+                    values = of_pronoun(model, pronoun)
                     if not len(values):
                         continue
                     interval = bootstrap_mean(values)
                     yield StudyCell(
-                        source=one.source, panel=experiment, row=found.key,
+                        source=evidence.source, panel=experiment, row=model.key,
                         column=f"{pronoun} {letter}", value=interval.mean, low=interval.low,
                         high=interval.high, n=interval.n,
                     )  # fmt: skip

@@ -13,11 +13,10 @@ import pandas as pd
 from gardenpath.console import FittedTable, console, say, show_counting, show_progress
 from gardenpath.data.corpus import DataSettings
 from gardenpath.errors import ConfigError
-from gardenpath.eval.display import EXACT
 from gardenpath.eval.published.files import ConditionSource, PairingRules
 from gardenpath.eval.published.importing import Imported
 from gardenpath.eval.published.tables import import_tables
-from gardenpath.eval.report.content import run_analyses
+from gardenpath.eval.report.content import of_models, run_analyses
 from gardenpath.eval.statistics.corpora import (
     construction_counts,
     counts_table,
@@ -66,6 +65,7 @@ from gardenpath.studies.report import write_study
 from gardenpath.studies.study import (
     OWN,
     RELEASED,
+    CorpusTables,
     Evidence,
     StudyData,
     StudyResult,
@@ -102,22 +102,6 @@ _GROUP = ["model", "corpus", "class"]
 _COUNTED_WORDS = ("themselves", "himself", "herself")
 
 
-@dataclass(frozen=True, kw_only=True)
-class CorpusTables:
-    """What a study says about corpora; None if it was not computed.
-
-    ``perplexity`` are perplexities of runs on one corpus, ``statistics`` and ``lengths`` describe
-    training corpora, ``constructions`` counts the constructions in treebanks, and ``networks`` has
-    the sizes of neural networks.
-    """
-
-    perplexity: pd.DataFrame | None = None
-    statistics: pd.DataFrame | None = None
-    lengths: pd.DataFrame | None = None
-    constructions: pd.DataFrame | None = None
-    networks: pd.DataFrame | None = None
-
-
 def study_evidence(
     study: str,
     source: str,
@@ -133,22 +117,17 @@ def study_evidence(
     of rows in linear mixed models. Models are left out in
     classes for which they have too few usable items, so that no claim is judged by these.
     """
-    known = corpora or CorpusTables()
     tables = (results.items, results.effects, results.sentences, results.surprisals)
-    items, effects, sentences, surprisals = _with_enough_items(results, map(_of_models, tables))
+    items, effects, sentences, surprisals = _with_enough_items(results, map(of_models, tables))
     data = StudyData(
         source=source,
         items=items,
         effects=effects,
         sentences=sentences,
         surprisals=surprisals,
-        perplexity=known.perplexity,
-        corpora=known.statistics,
-        lengths=known.lengths,
-        constructions=known.constructions,
-        networks=known.networks,
+        **vars(corpora or CorpusTables()),
     )
-    found = run_analyses(
+    answers = run_analyses(
         items,
         effects,
         sentences,
@@ -157,14 +136,14 @@ def study_evidence(
         weights=weights,
         min_items=results.min_items,
     )
-    return Evidence(data, {one.analysis.name: one for one in found})
+    return Evidence(data, {result.analysis.name: result for result in answers})
 
 
 def left_out(results: Results) -> list[str]:
     """Return the models and classes that a study leaves out, with the numbers of usable items."""
     if results.items.empty:
         return []
-    few = counted_with(_of_models(results.items), _GROUP, results.min_items)
+    few = counted_with(of_models(results.items), _GROUP, results.min_items)
     return [f"{name} is left out: {reason}" for name, reason in few]
 
 
@@ -172,9 +151,9 @@ def _with_enough_items(
     results: Results, tables: Iterable[pd.DataFrame]
 ) -> tuple[pd.DataFrame, ...]:
     """Return tables without the models and classes that have too few usable items."""
-    found = tuple(tables)
+    tables_of_source = tuple(tables)
     if results.items.empty:
-        return found
+        return tables_of_source
     counts = usable_counts(results.items, _GROUP)
     enough = [
         is_enough(usable, of, results.min_items)
@@ -182,20 +161,15 @@ def _with_enough_items(
     ]
     few = counts[~np.array(enough)]
     if few.empty:
-        return found
+        return tables_of_source
     classes = results.items.drop_duplicates("suite").set_index("suite")["class"]
     out = set(few[_GROUP].itertuples(index=False, name=None))
     kept = []
-    for table in found:
+    for table in tables_of_source:
         kinds = table["class"] if "class" in table.columns else table["suite"].map(classes)
         groups = zip(table["model"], table["corpus"], kinds, strict=True)
         kept.append(table[[group not in out for group in groups]])
     return tuple(kept)
-
-
-def _of_models(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of models; exact grammars are a yardstick, not a subject."""
-    return table[table["model"] != EXACT]
 
 
 def corpus_tables(
@@ -216,13 +190,13 @@ def corpus_tables(
     if not corpora:
         return CorpusTables(networks=networks)
     statistics = [
-        one
+        row
         for data in corpora
-        for one in statistics_of(data, cache=cache, words=_COUNTED_WORDS, progress=show_counting)
+        for row in statistics_of(data, cache=cache, words=_COUNTED_WORDS, progress=show_counting)
     ]
     counts = [
-        one for data in corpora if data.language == "en" and data.reader.has_trees
-        for one in construction_counts(data, progress=show_progress)
+        row for data in corpora if data.language == "en" and data.reader.has_trees
+        for row in construction_counts(data, progress=show_progress)
     ]  # fmt: skip
     measured = None
     if runs and perplexity:
@@ -234,7 +208,7 @@ def corpus_tables(
         )
     return CorpusTables(
         perplexity=measured,
-        statistics=statistics_frame(statistics),
+        corpora=statistics_frame(statistics),
         lengths=lengths_frame(statistics),
         constructions=counts_table(counts) if counts else None,
         networks=networks,
@@ -245,7 +219,7 @@ def _networks(runs: Sequence[Run]) -> pd.DataFrame | None:
     """Return the size of the network of each neural run; None if there is none."""
     import pandas as pd
 
-    found = []
+    networks = []
     for run in runs:
         shape = getattr(getattr(run.settings.model, "network", None), "shape", None)
         if shape is not None:
@@ -255,8 +229,8 @@ def _networks(runs: Sequence[Run]) -> pd.DataFrame | None:
                 "embedding": getattr(shape, "embedding", shape.hidden),
             }
             name = {"model": run.name.model, "corpus": run.name.corpus}
-            found.append({**name, "layers": shape.layers, **widths})
-    return pd.DataFrame(found) if found else None
+            networks.append({**name, "layers": shape.layers, **widths})
+    return pd.DataFrame(networks) if networks else None
 
 
 # ----------------------------------------------------------------------------
@@ -278,7 +252,7 @@ class Replication:
     @property
     def skipped(self) -> list[RunStatus]:
         """The run folders that were left out, with the reason."""
-        return [one for results in self.sources.values() for one in results.skipped]
+        return [status for results in self.sources.values() for status in results.skipped]
 
     @property
     def claims(self) -> pd.DataFrame:
@@ -288,7 +262,7 @@ class Replication:
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables and figures by number, one row per cell, beside the published values."""
-        return {one.part.number: one.frame() for one in compared_parts(self.result)}
+        return {part.part.number: part.frame() for part in compared_parts(self.result)}
 
     def write(self, folder: str | Path) -> Path:
         """Write tables, figures, claims, statistics, data and the report; return its path.
@@ -360,8 +334,8 @@ def study(
             ties=rule,
             allow_unknown=allow_unknown,
         )
-    sources = {source: replace(one, min_items=min_items) for source, one in sources.items()}
-    skipped = {one.folder.path for results in sources.values() for one in results.skipped}
+    sources = {source: replace(results, min_items=min_items) for source, results in sources.items()}
+    skipped = {results.folder.path for results in sources.values() for results in results.skipped}
     described = corpus_tables(
         [run for run in runs if run.path not in skipped],
         corpora,
@@ -383,8 +357,10 @@ def study(
         for source, results in sources.items()
     ]
     facts = _facts(sources, surprisals, materials)
-    notes = [f"{source}: {note}" for source, one in sources.items() for note in left_out(one)]
-    notes += [f"{source}: {note}" for source, one in sources.items() for note in one.notes]
+    notes = [
+        f"{source}: {note}" for source, results in sources.items() for note in left_out(results)
+    ]
+    notes += [f"{source}: {note}" for source, results in sources.items() for note in results.notes]
     result = replace(spec.result(evidence), facts=facts, notes=notes)
     return Replication(result=result, sources=sources)
 
@@ -424,9 +400,9 @@ def _facts(
 ) -> dict[str, str]:
     """Return what the report says about the sources."""
     facts = {
-        source: f"{enumeration([name.model for name in one.names])} "
-        f"({plural(len(one.names), 'run')}, {plural(len(one.suites), 'suite')})"
-        for source, one in sources.items()
+        source: f"{enumeration([name.model for name in results.names])} "
+        f"({plural(len(results.names), 'run')}, {plural(len(results.suites), 'suite')})"
+        for source, results in sources.items()
     }
     if surprisals is not None:
         facts["surprisals"] = shown_paths(surprisals)
@@ -437,7 +413,7 @@ def _facts(
 
 def _searches(sources: Mapping[str, Results]) -> dict[str, str]:
     """Return the search of the syntactic models, if there are any, with its settings."""
-    found = dict.fromkeys(one.search for one in sources.values() if one.search)
+    found = dict.fromkeys(results.search for results in sources.values() if results.search)
     return {"search": "; ".join(found)} if found else {}
 
 
@@ -505,10 +481,10 @@ def _print(result: StudyResult) -> None:
     sources = list(dict.fromkeys(claim.source for claim in result.claims))
     for source in sources:
         table.column(source, right=True)
-    for one in compared:
-        counts = [one.counts(source) for source in sources]
+    for part in compared:
+        counts = [part.counts(source) for source in sources]
         shown = [f"{agree} of {known}" if known else "" for agree, known in counts]
-        table.add_row(one.part.number, one.part.title, *shown)
+        table.add_row(part.part.number, part.part.title, *shown)
     console.print(table)
     for claim in result.claims:
         verdict = f"[{_STYLES[claim.verdict]}]{claim.verdict}[/]"

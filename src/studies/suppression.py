@@ -56,9 +56,9 @@ DESIGNS = ("sentence", "embedding", "long")
 VERBS = {"verb1": "VP1", "verb2": "VP2"}
 
 
-def suppression_models(one: Evidence, effects: pd.DataFrame) -> list[ModelRows]:
+def suppression_models(evidence: Evidence, effects: pd.DataFrame) -> list[ModelRows]:
     """Return the rows of a table of effects by model."""
-    return rows_by_model(effects, SUPPRESSION_MODELS, corpora=corpora_of(one.data.effects))
+    return rows_by_model(effects, SUPPRESSION_MODELS, corpora=corpora_of(evidence.data.effects))
 
 
 def condition_means(
@@ -84,19 +84,19 @@ def condition_means(
         }
 
 
-def embeddings(one: Evidence) -> pd.DataFrame:
+def embeddings(evidence: Evidence) -> pd.DataFrame:
     """Return the effects of centre embedding; toy suites, whose items are others, are left out."""
-    table = one.data.effects
+    table = evidence.data.effects
     return table[(table["class"] == "center_embedding") & (table["modifier"] != "toy")]
 
 
-def ordering_means(one: Evidence) -> list[tuple[ModelRows, dict[str, Interval]]]:
+def ordering_means(evidence: Evidence) -> list[tuple[ModelRows, dict[str, Interval]]]:
     """Return the ordering effects of every model by structure."""
     designs = {f"{ORDERING}_{design}": design for design in DESIGNS}
-    table = embeddings(one)
+    table = embeddings(evidence)
     table = table[table["effect"].isin(designs)]
-    found = suppression_models(one, table.assign(design=table["effect"].map(designs)))
-    return [(each, condition_means(each.rows, "design", DESIGNS)) for each in found]
+    models = suppression_models(evidence, table.assign(design=table["effect"].map(designs)))
+    return [(model, condition_means(model.rows, "design", DESIGNS)) for model in models]
 
 
 # ----------------------------------------------------------------------------
@@ -131,16 +131,20 @@ class EffectChange:
 
 
 def contrast_changes(
-    one: Evidence, gap: str, pairs: Sequence[tuple[str, str]], *, analysis: str = "wh_contrasts"
+    evidence: Evidence,
+    gap: str,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    analysis: str = "wh_contrasts",
 ) -> list[EffectChange]:
     """Return the changes of wh-effects in these pairs of conditions, for all models."""
     # With a gap a filler lowers surprisal, so a stronger wh-effect is a more negative interaction.
     sign = -1.0 if gap == WITH_GAP else 1.0
-    found = []
+    changes = []
     for first, second in pairs:
-        rows = one.estimates(analysis, gap=gap, contrast=f"{first} → {second}")
-        found += [effect_change(row, sign) for row in rows if str(row["term"]).endswith(_TERM)]
-    return found
+        rows = evidence.estimates(analysis, gap=gap, contrast=f"{first} → {second}")
+        changes += [effect_change(row, sign) for row in rows if str(row["term"]).endswith(_TERM)]
+    return changes
 
 
 def effect_change(row: Mapping[str, Any], sign: float = 1.0) -> EffectChange:
@@ -164,14 +168,20 @@ def is_neural(model: str) -> bool:
     return family_of(model) not in _BASELINES
 
 
-def changes_of(found: Sequence[EffectChange], models: Sequence[str]) -> list[EffectChange]:
+def changes_of(changes: Sequence[EffectChange], models: Sequence[str]) -> list[EffectChange]:
     """Return the changes of these models, or of all neural models if none are named."""
-    return [x for x in found if (x.model in models if models else is_neural(x.model))]
+    return [
+        change
+        for change in changes
+        if (change.model in models if models else is_neural(change.model))
+    ]
 
 
-def changes_said(found: Sequence[EffectChange], models: Sequence[str]) -> str:
+def changes_said(changes: Sequence[EffectChange], models: Sequence[str]) -> str:
     """Return the changes in words, and which of these models of the paper are lacking."""
-    return "; ".join(x.said for x in found) + lacking_models([x.model for x in found], models)
+    return "; ".join(change.said for change in changes) + lacking_models(
+        [change.model for change in changes], models
+    )
 
 
 def lacking_models(known: Sequence[str], models: Sequence[str]) -> str:
@@ -182,10 +192,10 @@ def lacking_models(known: Sequence[str], models: Sequence[str]) -> str:
     return f" (not in this source: {names_or_none(lacking)})" if lacking else ""
 
 
-def why_untested(one: Evidence, analysis: str, models: Sequence[str]) -> str:
+def why_untested(evidence: Evidence, analysis: str, models: Sequence[str]) -> str:
     """Return why there are no estimates for these models."""
-    if not one.estimates(analysis):
-        return one.why_not(analysis)
+    if not evidence.estimates(analysis):
+        return evidence.why_not(analysis)
     names = [SUPPRESSION_MODELS.label(name) for name in models] or ["neural models"]
     return f"needs {' or '.join(names)}"
 
@@ -194,16 +204,16 @@ def why_untested(one: Evidence, analysis: str, models: Sequence[str]) -> str:
 # The claims of Wilcox et al. 2019 about centre embedding, each judged by the data of a source.
 
 
-def _above_zero(one: Evidence, *, designs: Sequence[str], neural: bool) -> Judgement:
+def _above_zero(evidence: Evidence, *, designs: Sequence[str], neural: bool) -> Judgement:
     """Judge whether ordering effects are significantly above 0."""
-    found = _ordering_rows(one, designs, neural=neural)
-    if not found:
-        return untested(why_untested(one, "ordering", () if neural else ("ngram",)))
-    said = _ordering_said(found, neural=neural)
-    unsure = [row for row in found if row["estimate"] <= 0 or row["p"] >= ALPHA]
+    rows = _ordering_rows(evidence, designs, neural=neural)
+    if not rows:
+        return untested(why_untested(evidence, "ordering", () if neural else ("ngram",)))
+    said = _ordering_said(rows, neural=neural)
+    unsure = [row for row in rows if row["estimate"] <= 0 or row["p"] >= ALPHA]
     lows = {
-        (each.rows["model"].iloc[0], each.corpus, design): mean.low
-        for each, means in ordering_means(one)
+        (model.rows["model"].iloc[0], model.corpus, design): mean.low
+        for model, means in ordering_means(evidence)
         for design, mean in means.items()
     }
     if unsure and all(lows.get((*_run(row), _design(row)), math.nan) > 0 for row in unsure):
@@ -214,31 +224,31 @@ def _above_zero(one: Evidence, *, designs: Sequence[str], neural: bool) -> Judge
     return judged(not unsure, said)
 
 
-def _at_zero(one: Evidence) -> Judgement:
+def _at_zero(evidence: Evidence) -> Judgement:
     """Judge whether the n-gram model's ordering effects in embeddings do not differ from 0."""
-    found = _ordering_rows(one, ("embedding", "long"), neural=False)
-    if not found:
-        return untested(why_untested(one, "ordering", ("ngram",)))
-    return judged(all(row["p"] >= ALPHA for row in found), _ordering_said(found, neural=False))
+    rows = _ordering_rows(evidence, ("embedding", "long"), neural=False)
+    if not rows:
+        return untested(why_untested(evidence, "ordering", ("ngram",)))
+    return judged(all(row["p"] >= ALPHA for row in rows), _ordering_said(rows, neural=False))
 
 
 def _ordering_rows(
-    one: Evidence, designs: Sequence[str], *, neural: bool
+    evidence: Evidence, designs: Sequence[str], *, neural: bool
 ) -> list[Mapping[str, Any]]:
     return [
         row
         for design in designs
-        for row in one.estimates("ordering", effect=f"{ORDERING}_{design}")
+        for row in evidence.estimates("ordering", effect=f"{ORDERING}_{design}")
         if is_neural(SUPPRESSION_MODELS.key(str(row["model"]))) == neural
     ]
 
 
-def _ordering_said(found: Sequence[Mapping[str, Any]], *, neural: bool) -> str:
-    models = [SUPPRESSION_MODELS.key(str(row["model"])) for row in found]
+def _ordering_said(rows: Sequence[Mapping[str, Any]], *, neural: bool) -> str:
+    models = [SUPPRESSION_MODELS.key(str(row["model"])) for row in rows]
     said = "; ".join(
         f"{SUPPRESSION_MODELS.label(model)}, {_design(row)}: {rounded(row['estimate'])} bits, "
         f"{p_value(row['p'])}"
-        for model, row in zip(models, found, strict=True)
+        for model, row in zip(models, rows, strict=True)
     )
     return said + (lacking_models(models, ()) if neural else "")
 
@@ -251,24 +261,26 @@ def _design(row: Mapping[str, Any]) -> str:
     return str(row["effect"]).removeprefix(f"{ORDERING}_")
 
 
-def _length(one: Evidence) -> Judgement:
+def _length(evidence: Evidence) -> Judgement:
     """Judge whether long embeddings lower the ordering effect, but not significantly."""
     models = ("transformer", "gulordava")
     pairs = ("sentence → embedding_long", "embedding → embedding_long")
-    rows = [row for pair in pairs for row in one.estimates("ordering_contrasts", contrast=pair)]
-    found = changes_of([effect_change(row) for row in rows], models)
-    if not found:
-        return untested(why_untested(one, "ordering_contrasts", models))
-    said = changes_said(found, models)
-    is_shown = [x.p < ALPHA for x in found]
-    is_lower = all(x.bits < 0 for x in found)
+    rows = [
+        row for pair in pairs for row in evidence.estimates("ordering_contrasts", contrast=pair)
+    ]
+    changes = changes_of([effect_change(row) for row in rows], models)
+    if not changes:
+        return untested(why_untested(evidence, "ordering_contrasts", models))
+    said = changes_said(changes, models)
+    is_shown = [change.p < ALPHA for change in changes]
+    is_lower = all(change.bits < 0 for change in changes)
     if is_lower and any(is_shown) and not all(is_shown):
         return depends(f"what long embeddings are compared with: {said}")
     return judged(is_lower and not any(is_shown), said)
 
 
-def _google_is_better_embedded(one: Evidence) -> Judgement:
-    found = [means for each, means in ordering_means(one) if each.model == "google"]
+def _google_is_better_embedded(evidence: Evidence) -> Judgement:
+    found = [means for each, means in ordering_means(evidence) if each.model == "google"]
     if not found or set(found[0]) != set(DESIGNS):
         return untested("needs Google on centre embedding")
     means = {design: interval.mean for design, interval in found[0].items()}
@@ -277,20 +289,20 @@ def _google_is_better_embedded(one: Evidence) -> Judgement:
     return judged(is_larger, f"Google, bits: {said}")
 
 
-def _second_verb(one: Evidence) -> Judgement:
+def _second_verb(evidence: Evidence) -> Judgement:
     """Judge whether the second verb has the larger part of the effect in embeddings."""
     said, is_so, known = [], [], []
-    for found in suppression_models(one, embeddings(one)):
-        if not is_neural(found.model):
+    for model in suppression_models(evidence, embeddings(evidence)):
+        if not is_neural(model.model):
             continue
-        means = found.rows.groupby("effect")["value_bits"].mean()
+        means = model.rows.groupby("effect")["value_bits"].mean()
         for design in ("embedding", "long"):
             first, second = (float(means.get(f"{verb}_{design}", math.nan)) for verb in VERBS)
             if math.isfinite(first + second):
                 is_so.append(second > first)
-                known.append(found.model)
+                known.append(model.model)
                 said.append(
-                    f"{found.label}, {design}: first verb {rounded(first)} bits, second verb "
+                    f"{model.label}, {design}: first verb {rounded(first)} bits, second verb "
                     f"{rounded(second)} bits"
                 )
     if not said:
@@ -349,7 +361,7 @@ _STRICT = 0.001
 
 
 def _shift(
-    one: Evidence, *, gap: str, pairs: Sequence[tuple[str, str]], direction: int,
+    evidence: Evidence, *, gap: str, pairs: Sequence[tuple[str, str]], direction: int,
     models: Sequence[str] = (), excepted: Sequence[tuple[str, str]] = (),
     level: float = _STRICT, analysis: str = "wh_contrasts",
 ) -> Judgement:  # fmt: skip
@@ -358,10 +370,10 @@ def _shift(
     ``models``: the models of the claim; empty for all neural models. ``excepted``: models and
     second conditions in which no such change is claimed.
     """
-    found = changes_of(contrast_changes(one, gap, pairs, analysis=analysis), models)
+    found = changes_of(contrast_changes(evidence, gap, pairs, analysis=analysis), models)
     found = [x for x in found if (x.model, x.contrast.split(" → ")[1]) not in _prose(excepted)]
     if not found:
-        return untested(why_untested(one, analysis, models))
+        return untested(why_untested(evidence, analysis, models))
     said = changes_said(found, models)
     changes = [x.bits * direction > 0 and x.p < ALPHA for x in found]
     if all(changes) and not all(x.p < level for x in found):
@@ -374,42 +386,42 @@ def _prose(excepted: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
 
 
 def _no_shift(
-    one: Evidence, *, gap: str, pairs: Sequence[tuple[str, str]], models: Sequence[str],
+    evidence: Evidence, *, gap: str, pairs: Sequence[tuple[str, str]], models: Sequence[str],
     upwards: bool = False, analysis: str = "wh_contrasts",
 ) -> Judgement:  # fmt: skip
     """Judge whether wh-effects do not change significantly, or (``upwards``) do not increase."""
-    found = changes_of(contrast_changes(one, gap, pairs, analysis=analysis), models)
-    if not found:
-        return untested(why_untested(one, analysis, models))
-    is_steady = all(x.p >= ALPHA or (upwards and x.bits < 0) for x in found)
-    return judged(is_steady, changes_said(found, models))
+    changes = changes_of(contrast_changes(evidence, gap, pairs, analysis=analysis), models)
+    if not changes:
+        return untested(why_untested(evidence, analysis, models))
+    is_steady = all(change.p >= ALPHA or (upwards and change.bits < 0) for change in changes)
+    return judged(is_steady, changes_said(changes, models))
 
 
-def _transformer_discharge(one: Evidence) -> Judgement:
+def _transformer_discharge(evidence: Evidence) -> Judgement:
     """Judge whether only complex NPs differ from subjects, with and without a gap."""
     said, is_so = [], True
     for gap in (WITH_GAP, WITHOUT_GAP):
         for second, differs in (("adjunct_discharge", False), ("cnp_discharge", True)):
             changes = contrast_changes(
-                one, gap, [("subject", second)], analysis="discharge_contrasts"
+                evidence, gap, [("subject", second)], analysis="discharge_contrasts"
             )
             found = changes_of(changes, ("transformer",))
             if not found:
-                return untested(why_untested(one, "discharge_contrasts", ("transformer",)))
+                return untested(why_untested(evidence, "discharge_contrasts", ("transformer",)))
             is_so &= all((x.bits > 0 and x.p < ALPHA) == differs for x in found)
             said += [f"{x.said} ({gap})" for x in found]
     return judged(is_so, "; ".join(said))
 
 
-def _ngram_has_no_wh_effects(one: Evidence) -> Judgement:
-    table = one.data.effects
+def _ngram_has_no_wh_effects(evidence: Evidence) -> Judgement:
+    table = evidence.data.effects
     table = table[(table["class"] == "islands") & table["effect"].isin([WH_GAP, WH_NO_GAP])]
     said, is_so = [], True
-    for found in suppression_models(one, table):
-        if found.model != "ngram":
+    for model in suppression_models(evidence, table):
+        if model.model != "ngram":
             continue
         by = ["effect", "modifier"]
-        items = found.rows.groupby([*by, "item"], sort=False)["value_bits"].mean()
+        items = model.rows.groupby([*by, "item"], sort=False)["value_bits"].mean()
         for (effect, condition), values in items.groupby(by, sort=False):
             mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
             is_so &= abs(mean) <= NORMAL * error
@@ -420,10 +432,10 @@ def _ngram_has_no_wh_effects(one: Evidence) -> Judgement:
     return judged(is_so, f"mean wh-effects in bits: {'; '.join(said)}")
 
 
-def _google_in_and_behind(one: Evidence) -> Judgement:
-    table = one.data.effects
+def _google_in_and_behind(evidence: Evidence) -> Judgement:
+    table = evidence.data.effects
     chosen = table[(table["class"] == "islands") & (table["effect"] == WH_GAP)]
-    found = [rows for rows in suppression_models(one, chosen) if rows.model == "google"]
+    found = [rows for rows in suppression_models(evidence, chosen) if rows.model == "google"]
     if not found:
         return untested("needs Google on islands")
     means = found[0].rows.groupby("modifier")["value_bits"].mean()
@@ -548,8 +560,8 @@ _LABELS = {
 }
 
 
-def _row_labels(one: Evidence) -> dict[str, str]:
-    return {rows.key: rows.label for rows in suppression_models(one, one.data.effects)}
+def _row_labels(evidence: Evidence) -> dict[str, str]:
+    return {rows.key: rows.label for rows in suppression_models(evidence, evidence.data.effects)}
 
 
 def _cells(means: Mapping[str, Interval], order: Sequence[str], **keys: str) -> Iterator[StudyCell]:
@@ -562,30 +574,30 @@ def _cells(means: Mapping[str, Interval], order: Sequence[str], **keys: str) -> 
             )
 
 
-def _ordering_cells(one: Evidence) -> Iterator[StudyCell]:
-    for found, means in ordering_means(one):
-        yield from _cells(means, DESIGNS, source=one.source, row=found.key)
+def _ordering_cells(evidence: Evidence) -> Iterator[StudyCell]:
+    for model, means in ordering_means(evidence):
+        yield from _cells(means, DESIGNS, source=evidence.source, row=model.key)
 
 
-def _verbs(one: Evidence) -> Iterator[StudyCell]:
-    for found in suppression_models(one, embeddings(one)):
+def _verbs(evidence: Evidence) -> Iterator[StudyCell]:
+    for model in suppression_models(evidence, embeddings(evidence)):
         for design in DESIGNS:
             for verb, label in VERBS.items():
-                chosen = found.rows[found.rows["effect"] == f"{verb}_{design}"]
+                chosen = model.rows[model.rows["effect"] == f"{verb}_{design}"]
                 values = chosen.groupby("item")["value_bits"].mean()
                 if len(values):
                     yield mean_cell(
-                        values, source=one.source, row=found.key, column=f"{design} {label}"
+                        values, source=evidence.source, row=model.key, column=f"{design} {label}"
                     )
 
 
-def _wh_effects(one: Evidence, *, kind: str, order: Sequence[str]) -> Iterator[StudyCell]:
-    table = one.data.effects
+def _wh_effects(evidence: Evidence, *, kind: str, order: Sequence[str]) -> Iterator[StudyCell]:
+    table = evidence.data.effects
     for effect in (WH_GAP, WH_NO_GAP):
         chosen = table[(table["class"] == kind) & (table["effect"] == effect)]
-        for found in suppression_models(one, chosen):
-            means = condition_means(found.rows, "modifier", order)
-            yield from _cells(means, order, source=one.source, panel=effect, row=found.key)
+        for model in suppression_models(evidence, chosen):
+            means = condition_means(model.rows, "modifier", order)
+            yield from _cells(means, order, source=evidence.source, panel=effect, row=model.key)
 
 
 _BITS = FigureStyle(y_label="bits", reference=0.0)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from gardenpath.eval.display import EXACT
 from gardenpath.eval.means import near_tied
-from gardenpath.eval.report.content import Study
+from gardenpath.eval.report.content import ReportContent
 from gardenpath.eval.suites.outcomes import USABLE, with_usable
 from gardenpath.store.tables import ERROR_COLUMNS, SENTENCE_COLUMNS
 from gardenpath.util import spaced
@@ -27,14 +27,14 @@ class Opening(NamedTuple):
     reason: str
 
 
-def opening(study: Study) -> Opening | None:
+def opening(content: ReportContent) -> Opening | None:
     """Return the item on which the models of a corpus disagree most; None if nothing is known.
 
     Compared are the differences of a prediction in bits, averaged over random seeds. The exact
     grammar is no model. With a single model, it is the item with the largest difference. Items with
     out-of-vocabulary critical words do not count, and if some items have parses, only those do.
     """
-    rows = _candidates(study)
+    rows = _candidates(content)
     if not len(rows):
         return None
     keys = ["suite", "item", "corpus", "prediction"]
@@ -53,7 +53,7 @@ def opening(study: Study) -> Opening | None:
         if is_compared
         else f"the item with the largest effect ({size:.1f} bits)"
     )
-    return Opening(str(best[0]), best[1], _run(study, part), reason)
+    return Opening(str(best[0]), best[1], _run(content, part), reason)
 
 
 def _extremes(means: pd.DataFrame, prediction: object) -> str:
@@ -66,13 +66,13 @@ def _extremes(means: pd.DataFrame, prediction: object) -> str:
     return f"{high}, {low} ({spaced(str(prediction))})"
 
 
-def _candidates(study: Study) -> pd.DataFrame:
+def _candidates(content: ReportContent) -> pd.DataFrame:
     """Return the rows of models with a known difference, of items that can be shown in full."""
-    if not len(study.items):
-        return study.items
-    items = with_usable(study.items, study.items)
-    shown = set(zip(study.surprisals["suite"], study.surprisals["item"], strict=True))
-    parsed = {(suite, item) for _, suite, item, *_ in study.parses} & shown
+    if not len(content.items):
+        return content.items
+    items = with_usable(content.items, content.items)
+    shown = set(zip(content.surprisals["suite"], content.surprisals["item"], strict=True))
+    parsed = {(suite, item) for _, suite, item, *_ in content.parses} & shown
     is_known = np.isfinite(items["difference_bits"].astype("float64"))
     rows = items[is_known & (items["model"] != EXACT)]
     for wanted in (shown, parsed):
@@ -82,9 +82,9 @@ def _candidates(study: Study) -> pd.DataFrame:
     return usable if len(usable) else rows
 
 
-def _run(study: Study, rows: pd.DataFrame) -> str:
+def _run(content: ReportContent, rows: pd.DataFrame) -> str:
     """Return the run with the largest difference, one with parses if there is any."""
-    parsed = {run for run, *_ in study.parses}
+    parsed = {run for run, *_ in content.parses}
     with_parses = rows[rows["run"].isin(parsed)]
     chosen = with_parses if len(with_parses) else rows
     sizes = chosen["difference_bits"].abs()
@@ -131,19 +131,19 @@ class Numbers:
         return list(self.of)
 
 
-def explorer_data(study: Study, limits: ExplorerLimits) -> dict[str, Any]:
+def explorer_data(content: ReportContent, limits: ExplorerLimits) -> dict[str, Any]:
     """Return the data of the explorer, ready for JSON."""
-    runs = study.runs()
+    runs = content.runs()
     known_runs = {run: place for place, run in enumerate(runs["run"])}
     words, trees, glosses = Numbers(), Numbers(), Numbers()
-    first = opening(study)
-    suites = _suites(study, limits, first)
+    first = opening(content)
+    suites = _suites(content, limits, first)
     for suite in suites.values():
         suite["numbers"] = {item["id"]: place for place, item in enumerate(suite["items"])}
-    _add_surprisals(study, suites, known_runs, words)
-    _add_outcomes(study, suites, known_runs)
-    _add_parses(study, suites, known_runs, trees, limits, first)
-    _add_glosses(study, suites, glosses)
+    _add_surprisals(content, suites, known_runs, words)
+    _add_outcomes(content, suites, known_runs)
+    _add_parses(content, suites, known_runs, trees, limits, first)
+    _add_glosses(content, suites, glosses)
     return {
         "runs": [
             {"model": model, "corpus": corpus, "seed": None if pd.isna(seed) else int(seed)}
@@ -189,13 +189,13 @@ def _items(
 
 
 def _suites(
-    study: Study, limits: ExplorerLimits, first: Opening | None
+    content: ReportContent, limits: ExplorerLimits, first: Opening | None
 ) -> dict[str, dict[str, Any]]:
     """Return the suites in order, with the items of the page, still without data."""
-    pairs = study.surprisals[["suite", "item"]].drop_duplicates()
+    pairs = content.surprisals[["suite", "item"]].drop_duplicates()
     by_suite = dict(list(pairs.groupby("suite", sort=False)["item"]))
     suites: dict[str, dict[str, Any]] = {}
-    for suite, items in ((name, by_suite[name]) for name in study.suites()):
+    for suite, items in ((name, by_suite[name]) for name in content.suites()):
         kept: list[dict[str, Any]] = [
             {"id": _plain(item), "variants": [], "places": {}, "s": {}}
             for item in _items(str(suite), items.tolist(), limits, first)
@@ -205,17 +205,17 @@ def _suites(
             "total": len(items),
             "regions": Numbers(),
             "predictions": Numbers(),
-            "critical": [str(region) for region in study.critical.get(str(suite), ())],
+            "critical": [str(region) for region in content.critical.get(str(suite), ())],
             "items": kept,
         }
     return suites
 
 
-def _add_glosses(study: Study, suites: dict[str, dict[str, Any]], texts: Numbers) -> None:
+def _add_glosses(content: ReportContent, suites: dict[str, dict[str, Any]], texts: Numbers) -> None:
     """Add the gloss of every word (``g``) and the translation (``t``) of items that have them."""
     for name, suite in suites.items():
         for item in suite["items"]:
-            glosses, translation = study.glosses.get((name, item["id"]), ({}, ""))
+            glosses, translation = content.glosses.get((name, item["id"]), ({}, ""))
             variants = item["variants"]
             rows = [glosses.get((one["c"], one["v"]), ()) for one in variants]
             if any(map(any, rows)):
@@ -236,12 +236,12 @@ def _kept(table: pd.DataFrame, suites: dict[str, dict[str, Any]]) -> pd.DataFram
 
 
 def _add_surprisals(
-    study: Study, suites: dict[str, dict[str, Any]], runs: dict[str, int], words: Numbers
+    content: ReportContent, suites: dict[str, dict[str, Any]], runs: dict[str, int], words: Numbers
 ) -> None:
     """Add the variants, taken from the first run, and the surprisals of every run."""
     columns = ["run", *SENTENCE_COLUMNS, "region", "word", "seen", "surprisal_bits"]
     first: dict[tuple[str, object], object] = {}
-    table = _kept(study.surprisals, suites)
+    table = _kept(content.surprisals, suites)
     rows = zip(*(table[column].tolist() for column in columns), strict=True)
     for run, suite_name, item_name, condition, variant, region, word, seen, value in rows:
         suite = suites[str(suite_name)]
@@ -268,11 +268,13 @@ def _list_at(store: dict[int, list[Any]], run: int, place: int) -> list[Any]:
     return found
 
 
-def _add_outcomes(study: Study, suites: dict[str, dict[str, Any]], runs: dict[str, int]) -> None:
+def _add_outcomes(
+    content: ReportContent, suites: dict[str, dict[str, Any]], runs: dict[str, int]
+) -> None:
     """Add prediction, outcome, difference, its error and whether it is a near tie, for each run."""
     columns = ["run", "suite", "item", "prediction", "outcome", "difference_bits"]
     error_name = ERROR_COLUMNS["difference_bits"]
-    table = _kept(study.items, suites)
+    table = _kept(content.items, suites)
     errors = table[error_name] if error_name in table.columns else [math.nan] * len(table)
     rows = table[columns].itertuples(index=False, name=None)
     for (run, name, item_name, prediction, outcome, difference), error, near in zip(
@@ -291,7 +293,7 @@ def _add_outcomes(study: Study, suites: dict[str, dict[str, Any]], runs: dict[st
 
 
 def _add_parses(
-    study: Study,
+    content: ReportContent,
     suites: dict[str, dict[str, Any]],
     runs: dict[str, int],
     trees: Numbers,
@@ -299,7 +301,7 @@ def _add_parses(
     first: Opening | None,
 ) -> None:
     """Add posterior probability and tree of the best parses for each run, variant and word."""
-    for (run, name, item_name, condition, variant, word_id), parses in study.parses.items():
+    for (run, name, item_name, condition, variant, word_id), parses in content.parses.items():
         suite = suites.get(name)
         place = None if suite is None else suite["numbers"].get(_plain(item_name))
         if suite is None or place is None or run not in runs:

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from gardenpath.eval import display
 from gardenpath.eval.display import EXACT
-from gardenpath.eval.report.content import Study, corpus_groups
+from gardenpath.eval.report.content import ReportContent, corpus_groups
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures.results import (
     accuracy_by_class,
@@ -53,14 +53,14 @@ class Picture:
     subject: int | None = None
 
 
-def pictures(study: Study) -> list[Picture]:
+def pictures(content: ReportContent) -> list[Picture]:
     """Return the figures of a study, in the order of the report."""
     return [
-        *_accuracy(study),
-        *_effects(study),
-        *_sentences(study),
-        *_statistics(study),
-        *_corpora(study),
+        *_accuracy(content),
+        *_effects(content),
+        *_sentences(content),
+        *_statistics(content),
+        *_corpora(content),
     ]
 
 
@@ -72,9 +72,9 @@ class WrittenFigure:
     csv: str
 
 
-def write_pictures(study: Study, folder: Path) -> dict[str, WrittenFigure]:
+def write_pictures(content: ReportContent, folder: Path) -> dict[str, WrittenFigure]:
     """Write every figure of a study; return them by name."""
-    return write_figures({one.name: one.draw for one in pictures(study)}, folder)
+    return write_figures({one.name: one.draw for one in pictures(content)}, folder)
 
 
 def write_figures(
@@ -114,23 +114,23 @@ def _with(title: str, corpus: str) -> str:
     return f"{title}, {corpus}" if corpus else title
 
 
-def _accuracy(study: Study) -> Iterator[Picture]:
-    groups = corpus_groups(study.items)
+def _accuracy(content: ReportContent) -> Iterator[Picture]:
+    groups = corpus_groups(content.items)
     lines = "The dotted line is the chance level."
-    if (study.items["model"] == EXACT).any():
+    if (content.items["model"] == EXACT).any():
         lines = (
             "The dotted line is the chance level; the dash-dotted line is the accuracy of the "
             "exact grammar, the ceiling for models."
         )
     for corpora in groups:
-        if study.items[study.items["corpus"].isin(corpora)]["class"].nunique() > 1:
+        if content.items[content.items["corpus"].isin(corpora)]["class"].nunique() > 1:
             tail, place = _of_group(corpora, groups)
             yield Picture(
                 name=f"mean_accuracy{tail}",
                 section="accuracy",
                 title=f"Mean accuracy by model{place}",
                 caption=f"Mean over all classes, with equal weights. {lines}",
-                draw=partial(mean_accuracy, study, corpora),
+                draw=partial(mean_accuracy, content, corpora),
             )
     for corpora in groups:
         tail, place = _of_group(corpora, groups)
@@ -140,11 +140,11 @@ def _accuracy(study: Study) -> Iterator[Picture]:
             title=f"Accuracy by class and model{place}",
             caption="Markers are means over random seeds and suites, bars are 95 % bootstrap "
             f"intervals over items. {lines}",
-            draw=partial(accuracy_by_class, study, corpora),
+            draw=partial(accuracy_by_class, content, corpora),
         )
-    corpora = list(dict.fromkeys(study.items["corpus"]))
+    corpora = list(dict.fromkeys(content.items["corpus"]))
     for corpus in corpora:
-        yield from _by_modifier(study, corpus, alone=len(corpora) == 1)
+        yield from _by_modifier(content, corpus, alone=len(corpora) == 1)
 
 
 def _of_group(corpora: Sequence[str], groups: Sequence[Sequence[str]]) -> tuple[str, str]:
@@ -154,11 +154,11 @@ def _of_group(corpora: Sequence[str], groups: Sequence[Sequence[str]]) -> tuple[
     return f"_{slug(' '.join(corpora))}", f", {' and '.join(corpora)}"
 
 
-def _by_modifier(study: Study, corpus: str, *, alone: bool) -> Iterator[Picture]:
-    items = study.items[study.items["corpus"] == corpus]
+def _by_modifier(content: ReportContent, corpus: str, *, alone: bool) -> Iterator[Picture]:
+    items = content.items[content.items["corpus"] == corpus]
     tail, place = ("", "") if alone else (f"_{slug(corpus)}", f", {corpus}")
     if items["modifier"].nunique() > 1:
-        is_ranked = study.ranks(items["modifier"])
+        is_ranked = content.ranks(items["modifier"])
         order = "Modifiers are ordered from simple to complex. " if is_ranked else ""
         yield Picture(
             name=f"accuracy_by_modifier{tail}",
@@ -166,7 +166,7 @@ def _by_modifier(study: Study, corpus: str, *, alone: bool) -> Iterator[Picture]
             title=f"Accuracy by {'complexity of the ' if is_ranked else ''}modifier{place}",
             caption=f"{order}Markers are means over random seeds, bars are 95 % bootstrap "
             "intervals over items.",
-            draw=partial(accuracy_by_modifier, study, corpus),
+            draw=partial(accuracy_by_modifier, content, corpus),
         )
     if items["difference_bits"].notna().any():
         is_exact = (items["model"] == EXACT).any()
@@ -178,12 +178,12 @@ def _by_modifier(study: Study, corpus: str, *, alone: bool) -> Iterator[Picture]
             caption="Difference in surprisal between the compared conditions, in bits; values "
             "above zero are as predicted. Bars are 95 % bootstrap intervals over items."
             f"{infinite}",
-            draw=partial(differences_by_condition, study, corpus),
+            draw=partial(differences_by_condition, content, corpus),
         )
 
 
-def _effects(study: Study) -> Iterator[Picture]:
-    table = study.effects
+def _effects(content: ReportContent) -> Iterator[Picture]:
+    table = content.effects
     for corpus in dict.fromkeys(table["corpus"]):
         names = list(dict.fromkeys(table[table["corpus"] == corpus]["effect"]))
         wh = [name for name in names if "wh" in name.lower()]
@@ -196,19 +196,19 @@ def _effects(study: Study) -> Iterator[Picture]:
                     title=_with(f"{title} by condition", corpus),
                     caption="Means over random seeds and items in bits, with 95 % bootstrap "
                     "intervals over items.",
-                    draw=partial(effects_by_condition, study, corpus, chosen),
+                    draw=partial(effects_by_condition, content, corpus, chosen),
                 )
 
 
-def _sentences(study: Study) -> Iterator[Picture]:
+def _sentences(content: ReportContent) -> Iterator[Picture]:
     """Yield one item of every class and corpus that was scored by a model.
 
     The explorer of the report shows the other items.
     """
-    classes = study.items.drop_duplicates("suite").set_index("suite")["class"]
-    table = study.surprisals[study.surprisals["model"] != EXACT]
+    classes = content.items.drop_duplicates("suite").set_index("suite")["class"]
+    table = content.surprisals[content.surprisals["model"] != EXACT]
     firsts = table.drop_duplicates(["suite", "corpus"])[["suite", "item", "corpus"]]
-    places = {suite: place for place, suite in enumerate(study.suites())}
+    places = {suite: place for place, suite in enumerate(content.suites())}
     firsts = firsts.sort_values("suite", key=lambda suites: suites.map(places), kind="stable")
     kinds = firsts["suite"].map(classes).fillna(firsts["suite"])
     firsts = firsts[~pd.DataFrame({"kind": kinds, "corpus": firsts["corpus"]}).duplicated()]
@@ -219,12 +219,12 @@ def _sentences(study: Study) -> Iterator[Picture]:
             title=f"Surprisal by word: item {item} of {_with(style.figure_label(suite), corpus)}",
             caption="The variants of the item, aligned by region; means over random seeds. The "
             "critical region is shaded.",
-            draw=partial(surprisal_figure, study, suite=suite, item=item, corpus=corpus),
+            draw=partial(surprisal_figure, content, suite=suite, item=item, corpus=corpus),
         )
 
 
-def _statistics(study: Study) -> Iterator[Picture]:
-    for number, analysis in enumerate(study.analyses):
+def _statistics(content: ReportContent) -> Iterator[Picture]:
+    for number, analysis in enumerate(content.analyses):
         if estimate_rows(analysis):
             yield Picture(
                 name=f"estimates_{number + 1}_{slug(analysis.title)}",
@@ -237,8 +237,8 @@ def _statistics(study: Study) -> Iterator[Picture]:
             )
 
 
-def _corpora(study: Study) -> Iterator[Picture]:
-    if any(row.excess_bits_per_word is not None for row in study.perplexity):
+def _corpora(content: ReportContent) -> Iterator[Picture]:
+    if any(row.excess_bits_per_word is not None for row in content.perplexity):
         yield Picture(
             name="excess_surprisal",
             section="corpora",
@@ -246,24 +246,24 @@ def _corpora(study: Study) -> Iterator[Picture]:
             caption="Surprisal of each model minus that of the grammar that generated the test "
             "sentences, in bits per word; zero is optimal. Markers are means over random seeds, "
             "bars are ranges.",
-            draw=partial(excess, study.perplexity),
+            draw=partial(excess, content.perplexity),
         )
-    if study.lengths:
+    if content.lengths:
         yield Picture(
             name="sentence_lengths",
             section="corpora",
             title="Sentence lengths",
             caption="Distribution of sentence lengths in each corpus.",
-            draw=partial(sentence_lengths, study.lengths),
+            draw=partial(sentence_lengths, content.lengths),
         )
-    if study.curves:
+    if content.curves:
         yield Picture(
             name="loss_curves",
             section="training",
             title="Loss during training",
             caption="Validation and training loss of each run after each epoch. Losses with trees "
             "include the loss of the tree and are not comparable to the others.",
-            draw=partial(loss_curves, study.curves),
+            draw=partial(loss_curves, content.curves),
         )
 
 

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from gardenpath.eval.display import BLUE, EXACT, models_in_order
 from gardenpath.eval.perplexity import JOINT, MARGINAL, PerplexityRow
-from gardenpath.eval.report.content import Curve, Shown, Study
+from gardenpath.eval.report.content import Curve, ReportContent, ReportedAnalysis
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures.style import (
     ACCURACY,
@@ -37,17 +37,17 @@ from gardenpath.store.tables import ESTIMATES
 _PHONE = 4.8
 
 
-def accuracy_by_class(study: Study, corpora: Sequence[str]) -> style.ReportFigure:
+def accuracy_by_class(content: ReportContent, corpora: Sequence[str]) -> style.ReportFigure:
     """Draw one panel per class, with one row per model."""
-    items = study.items[study.items["corpus"].isin(corpora)]
-    table = study.by_class[study.by_class["corpus"].isin(corpora)]
+    items = content.items[content.items["corpus"].isin(corpora)]
+    table = content.by_class[content.by_class["corpus"].isin(corpora)]
     table = with_near_range(table, items, ["model", "corpus", "class"])
     models, classes = models_in_order(items["model"]), list(dict.fromkeys(items["class"]))
     rows = sum(model != EXACT for model in models)
     height = 0.65 + rows * (0.22 + 0.1 * (len(corpora) - 1))
     figure, axes = style.panels(len(classes), columns=3, width=2.6, height=height, foot=0.3)
     for axis, name in zip(axes, classes, strict=True):
-        scale = replace(ACCURACY, reference=study.chance_of(name))
+        scale = replace(ACCURACY, reference=content.chance_of(name))
         part = table[table["class"] == name]
         models_as_rows(axis, part, models=models, corpora=corpora, scale=scale)
         axis.set_title(style.figure_label(name or "all items"))
@@ -55,17 +55,17 @@ def accuracy_by_class(study: Study, corpora: Sequence[str]) -> style.ReportFigur
     return figure
 
 
-def mean_accuracy(study: Study, corpora: Sequence[str]) -> style.ReportFigure:
+def mean_accuracy(content: ReportContent, corpora: Sequence[str]) -> style.ReportFigure:
     """Draw one row per model: the mean over all classes, as a marker and as a number."""
-    items = study.items[study.items["corpus"].isin(corpora)]
-    table = study.by_model[study.by_model["corpus"].isin(corpora)]
+    items = content.items[content.items["corpus"].isin(corpora)]
+    table = content.by_model[content.by_model["corpus"].isin(corpora)]
     table = with_near_range(table, items, ["model", "corpus"])
     models = models_in_order(items["model"])
     rows = sum(model != EXACT for model in models) * max(1.0, 0.75 * len(corpora))
     figure, (axis,) = style.panels(
         1, columns=1, width=_PHONE, height=1.1 + rows * 0.3, least=_PHONE
     )
-    chances = [study.chance_of(name) for name in dict.fromkeys(items["class"])]
+    chances = [content.chance_of(name) for name in dict.fromkeys(items["class"])]
     scale = replace(ACCURACY, reference=sum(chances) / max(len(chances), 1))
     models_as_rows(axis, table, models=models, corpora=corpora, scale=scale)
     for place, row in placed_rows(table, models=models, corpora=corpora):
@@ -79,26 +79,26 @@ def mean_accuracy(study: Study, corpora: Sequence[str]) -> style.ReportFigure:
     return figure
 
 
-def accuracy_by_modifier(study: Study, corpus: str) -> style.ReportFigure:
+def accuracy_by_modifier(content: ReportContent, corpus: str) -> style.ReportFigure:
     """Draw one panel per class, with modifiers from simple to complex on the x axis."""
-    return _by_modifier(study, corpus, value="outcome", scale=ACCURACY, connected=True)
+    return _by_modifier(content, corpus, value="outcome", scale=ACCURACY, connected=True)
 
 
-def differences_by_condition(study: Study, corpus: str) -> style.ReportFigure:
+def differences_by_condition(content: ReportContent, corpus: str) -> style.ReportFigure:
     """Draw the mean surprisal difference of the compared conditions, by class and modifier."""
     scale = replace(BITS, label="difference, bits")
-    items = study.items[study.items["corpus"] == corpus]
+    items = content.items[content.items["corpus"] == corpus]
     if (items.groupby("class")["modifier"].nunique() == 1).all():
-        return _by_class(study, items, corpus, value="difference_bits", scale=scale)
-    return _by_modifier(study, corpus, value="difference_bits", scale=scale, connected=False)
+        return _by_class(content, items, corpus, value="difference_bits", scale=scale)
+    return _by_modifier(content, corpus, value="difference_bits", scale=scale, connected=False)
 
 
 def _by_class(
-    study: Study, items: pd.DataFrame, corpus: str, *, value: str, scale: Scale
+    content: ReportContent, items: pd.DataFrame, corpus: str, *, value: str, scale: Scale
 ) -> style.ReportFigure:
     """Draw one panel per class, with one row per model, for classes with a single modifier."""
     keys = ["model", "corpus", "class"]
-    table = with_near_share(study.bit_means(items, value=value, by=keys), items, keys)
+    table = with_near_share(content.bit_means(items, value=value, by=keys), items, keys)
     models = [model for model in models_in_order(items["model"]) if model in set(table["model"])]
     classes = list(dict.fromkeys(items["class"]))
     height = 0.75 + 0.22 * sum(model != EXACT for model in models)
@@ -113,20 +113,20 @@ def _by_class(
 
 
 def _by_modifier(
-    study: Study, corpus: str, *, value: str, scale: Scale, connected: bool
+    content: ReportContent, corpus: str, *, value: str, scale: Scale, connected: bool
 ) -> style.ReportFigure:
-    items = study.items[study.items["corpus"] == corpus]
+    items = content.items[content.items["corpus"] == corpus]
     is_accuracy = value == "outcome"
     keys = ["model", "class", "modifier"]
     table = (
-        study.by_modifier[study.by_modifier["corpus"] == corpus]
+        content.by_modifier[content.by_modifier["corpus"] == corpus]
         if is_accuracy
-        else study.bit_means(items, value=value, by=keys)
+        else content.bit_means(items, value=value, by=keys)
     )
     table = with_near_share(table, items, keys)
     models = [model for model in models_in_order(items["model"]) if model in set(table["model"])]
     along = {
-        str(name): study.modifiers(part["modifier"])
+        str(name): content.modifiers(part["modifier"])
         for name, part in items.groupby("class", sort=False)
     }
     most = max(map(len, along.values()))
@@ -135,7 +135,7 @@ def _by_modifier(
     figure, axes = style.panels(len(along), columns=columns, width=width, height=2.0, foot=0.5)
     for axis, (name, modifiers) in zip(axes, along.items(), strict=True):
         part = table[table["class"] == name]
-        chance = study.chance_of(name) if is_accuracy else 0.0
+        chance = content.chance_of(name) if is_accuracy else 0.0
         models_side_by_side(
             axis, part, x="modifier", values=modifiers, models=models,
             scale=replace(scale, reference=chance), connected=connected,
@@ -159,17 +159,19 @@ def condition_column(effects: pd.DataFrame) -> str:
     return "suite"
 
 
-def effects_by_condition(study: Study, corpus: str, effects: Sequence[str]) -> style.ReportFigure:
+def effects_by_condition(
+    content: ReportContent, corpus: str, effects: Sequence[str]
+) -> style.ReportFigure:
     """Draw one panel per effect, with conditions on the x axis and one marker per model."""
-    table = study.effects
+    table = content.effects
     table = table[(table["corpus"] == corpus) & table["effect"].isin(effects)]
     column = condition_column(table)
-    means = study.bit_means(table, value="value_bits", by=["model", "effect", column])
+    means = content.bit_means(table, value="value_bits", by=["model", "effect", column])
     means = with_near_share(means, table, ["model", "effect", column])
     models = [model for model in models_in_order(table["model"]) if model in set(means["model"])]
     # Not every effect is defined in every condition: a panel shows only those where it is.
     along = {
-        effect: _conditions(study, means[means["effect"] == effect], column) for effect in effects
+        effect: _conditions(content, means[means["effect"] == effect], column) for effect in effects
     }
     most = max(map(len, along.values()))
     width = max(3.0, 0.5 + 0.1 * most * (len(models) + 1), 0.5 + widest_label(along.values()))
@@ -189,9 +191,9 @@ def effects_by_condition(study: Study, corpus: str, effects: Sequence[str]) -> s
     return figure
 
 
-def _conditions(study: Study, means: pd.DataFrame, column: str) -> list[str]:
+def _conditions(content: ReportContent, means: pd.DataFrame, column: str) -> list[str]:
     values = list(dict.fromkeys(means[column]))
-    return study.modifiers(values) if column == "modifier" else values
+    return content.modifiers(values) if column == "modifier" else values
 
 
 # ----------------------------------------------------------------------------
@@ -368,7 +370,7 @@ def _number(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 1000 else f"{value:.2g}"
 
 
-def estimate_rows(analysis: Shown) -> list[Estimate]:
+def estimate_rows(analysis: ReportedAnalysis) -> list[Estimate]:
     """Return every term that can be drawn.
 
     Intercepts are omitted if there are other terms: they say little and would dominate the scale.
@@ -409,7 +411,7 @@ def _shortened(rows: Sequence[Estimate]) -> list[Estimate]:
     return [replace(row, label=label) for row, label in zip(rows, labels, strict=True)]
 
 
-def estimates(analysis: Shown) -> style.ReportFigure:
+def estimates(analysis: ReportedAnalysis) -> style.ReportFigure:
     """Draw the estimates of an analysis with their intervals, one row per term, in groups."""
     rows = estimate_rows(analysis)
     places = _places(rows)

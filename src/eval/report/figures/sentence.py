@@ -20,7 +20,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from gardenpath.eval.display import models_in_order
-from gardenpath.eval.report.content import Study
+from gardenpath.eval.report.content import ReportContent
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.statistics.inference import NORMAL
 from gardenpath.store.tables import SURPRISAL_SE
@@ -102,14 +102,14 @@ def width_of(word: str) -> float:
 
 
 def surprisal_figure(
-    study: Study, *, suite: str, item: int | str, corpus: str
+    content: ReportContent, *, suite: str, item: int | str, corpus: str
 ) -> style.ReportFigure:
     """Draw an item: one panel per model, with the words of all variants below each column."""
-    table = study.surprisals
+    table = content.surprisals
     chosen = (table["suite"] == suite) & (table["item"] == item) & (table["corpus"] == corpus)
     table = table[chosen]
     first = table[table["run"] == table["run"].iloc[0]]
-    alignment = align(first, study.critical.get(suite, ()))
+    alignment = align(first, content.critical.get(suite, ()))
     models = models_in_order(table["model"])
     bits = table["surprisal_bits"].to_numpy(dtype=np.float64)
     finite = bits[np.isfinite(bits)]

@@ -432,7 +432,8 @@ def spread(axis: Axes, *, scale: Scale, vertical: bool) -> None:
         axis.set_xticks(ticks, labels)
 
 
-def _offsets(count: int, total: float) -> list[float]:
+def offsets(count: int, total: float) -> list[float]:
+    """Return the positions of marks side by side, around zero."""
     step = total / max(count, 1)
     return [(place - (count - 1) / 2) * step for place in range(count)]
 
@@ -442,10 +443,10 @@ def placed_rows(
 ) -> Iterator[tuple[float, dict[str, Any]]]:
     """Yield the position and values of every model; the exact grammar has no row."""
     rows = [model for model in models if model != EXACT]
-    offsets = _offsets(len(corpora), 0.6 if len(corpora) > 1 else 0.0)
+    places = offsets(len(corpora), 0.6 if len(corpora) > 1 else 0.0)
     for record in table.to_dict("records"):
         if record["model"] != EXACT:
-            yield rows.index(record["model"]) + offsets[corpora.index(record["corpus"])], record
+            yield rows.index(record["model"]) + places[corpora.index(record["corpus"])], record
 
 
 def models_as_rows(
@@ -491,7 +492,7 @@ def models_side_by_side(
     styles = model_styles(models)
     axis.axhline(scale.reference, **CHANCE_LINE, zorder=1)
     records = sorted(table.to_dict("records"), key=lambda row: values.index(row[x]))
-    for model, offset in zip(models, _offsets(len(models), 0.62), strict=True):
+    for model, offset in zip(models, offsets(len(models), 0.62), strict=True):
         rows = [row for row in records if row["model"] == model]
         places = [values.index(row[x]) + offset for row in rows]
         means = [row["mean"] for row in rows]
@@ -513,7 +514,7 @@ def models_side_by_side(
             [places[at] for at in near], [means[at] for at in near], mark, color=colour,
             markerfacecolor=PAPER,
         )  # fmt: skip
-    axis.set_xticks(range(len(values)), [_folded(value) for value in values])
+    axis.set_xticks(range(len(values)), [folded(value or "all items", most=3) for value in values])
     axis.set_xlim(-0.55, len(values) - 0.45)
     axis.grid(False, axis="x")
     spread(axis, scale=scale, vertical=True)
@@ -539,11 +540,11 @@ def _interval(row: Mapping[str, float]) -> tuple[float, float]:
     return min(low, mean), max(high, mean)
 
 
-def _folded(name: object) -> str:
-    """Wrap a label to at most three lines."""
-    words, lines = figure_label(name or "all items").split(), [""]
-    for word in words:
-        if lines[-1] and len(lines[-1]) + len(word) > 9 and len(lines) < 3:
+def folded(name: object, *, width: int = 9, most: int | None = None) -> str:
+    """Wrap a label to lines of about ``width`` characters, at most ``most`` of them."""
+    lines = [""]
+    for word in figure_label(name).split():
+        if lines[-1] and len(lines[-1]) + len(word) > width and (not most or len(lines) < most):
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
     return "\n".join(lines)
@@ -553,7 +554,9 @@ def widest_label(panels: Iterable[Sequence[str]]) -> float:
     """Return the width, in inches, at which the labels of all panels do not overlap."""
     found = 0.0
     for values in panels:
-        lines = [line for value in values for line in _folded(value).split("\n")]
+        lines = [
+            line for value in values for line in folded(value or "all items", most=3).split("\n")
+        ]
         found = max(found, len(values) * (0.1 + 0.075 * max(map(len, lines))))
     return found
 
