@@ -500,7 +500,7 @@ def _estimated(
         keys = [] if metric is not None else [str(row["metric"])]
         keys += [str(row["gap"])] if "gap" in row else []
         yield StudyCell(
-            source=evidence.source, panel=" ".join(keys), row=_row(row),
+            panel=" ".join(keys), row=_row(row),
             column=str(row["modifier"]), value=row["estimate"], low=row["low"],
             high=row["high"], note=f"p = {row['p']:.4f}", stars=stars(row["p"]),
         )  # fmt: skip
@@ -523,7 +523,7 @@ def _means(evidence: Evidence) -> Iterator[StudyCell]:
             if len(values):
                 mean = bootstrap_mean(np.asarray(values, dtype=np.float64))
                 yield StudyCell(
-                    source=evidence.source, panel=f"{metric} {position}",
+                    panel=f"{metric} {position}",
                     row=_row({"model": model, "corpus": corpus}), column=str(condition),
                     value=mean.mean,
                     low=mean.low, high=mean.high, n=mean.n,
@@ -537,7 +537,7 @@ def _counts(evidence: Evidence) -> Iterator[StudyCell]:
         return
     for row in table.to_dict("records"):
         yield StudyCell(
-            source=evidence.source, row=str(row["construction"]), column=str(row["corpus"]),
+            row=str(row["construction"]), column=str(row["corpus"]),
             value=float(row["count"]),
         )  # fmt: skip
 
@@ -546,7 +546,7 @@ def _correlations(evidence: Evidence) -> Iterator[StudyCell]:
     """Yield Pearson's r of the interaction with the frequency of constructions, by metric."""
     for (metric, model, corpus, treebank), correlation in frequency_correlations(evidence).items():
         yield StudyCell(
-            source=evidence.source, panel=metric, row=_row({"model": model, "corpus": corpus}),
+            panel=metric, row=_row({"model": model, "corpus": corpus}),
             column=treebank, value=correlation.r, n=correlation.n,
         )  # fmt: skip
 

@@ -1,4 +1,9 @@
-"""The claims of Wang et al. 2021, each judged by the data of a source."""
+"""Wang et al. 2021: six classes of Mandarin grammar, five architectures, two training corpora.
+
+``replicate`` computes ``MANDARIN`` from surprisals of the released suites. The claims of the paper
+come first, each a function that judges it by the data of a source, then the cells of its tables and
+figures. Files are read in ``mandarin_files``, analyses are defined in ``conf/analysis``.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +38,8 @@ from gardenpath.studies.study import (
 
 NEURAL = ("lstm", "rnng", "transformer", "plm")
 SMALL, LARGE = "ctb", "xinhua"
+# Syntactic models by architecture.
+_SYNTACTIC = {"recurrent": "RNNG", "attention": "PLM"}
 
 _Row = Mapping[str, Any]
 
@@ -50,13 +57,14 @@ def _ngram_is_worst(evidence: Evidence) -> Judgement:
 
 
 def _data_size(evidence: Evidence) -> Judgement:
-    rows = {str(row["model"]): row for row in evidence.estimates("data_size")}
-    found = {model: rows[model] for model in NEURAL if model in rows}
-    if "transformer" not in found:
-        return _lacks(evidence, "data_size", "Transformers trained on CTB and on the larger corpus")
-    said = "; ".join(f"{prose_name(model)} {_numbers(row)}" for model, row in found.items())
-    others = [model for model in found if model != "transformer" and found[model]["p"] < ALPHA]
-    effect = found["transformer"]
+    by_model = {str(row["model"]): row for row in evidence.estimates("data_size")}
+    rows = {model: by_model[model] for model in NEURAL if model in by_model}
+    if "transformer" not in rows:
+        needed = "Transformers trained on CTB and on the larger corpus"
+        return _lacks(evidence, "data_size", needed)
+    said = "; ".join(f"{prose_name(model)} {_numbers(row)}" for model, row in rows.items())
+    others = [model for model in rows if model != "transformer" and rows[model]["p"] < ALPHA]
+    effect = rows["transformer"]
     if effect["estimate"] > 0 and ALPHA <= effect["p"] < 0.055 and not others:
         on = "the optimiser and the random effects, as the Transformer's p is at the limit"
         return depends(f"{on}: {said}")
@@ -85,16 +93,21 @@ def _rnng_small_data(evidence: Evidence) -> Judgement:
 
 
 def _supervision_claim(evidence: Evidence, *, corpus: str, has_losses: bool) -> Judgement:
-    comparisons = evidence.estimates("supervision", corpus=corpus)
-    if not comparisons:
+    rows = evidence.estimates("supervision", corpus=corpus)
+    if not rows:
         pairs = f"RNNGs and LSTMs, or PLMs and Transformers, trained on {prose_name(corpus)}"
         return _lacks(evidence, "supervision", pairs)
-    better = [_comparison(row) for row in comparisons if significant(row, 1)]
-    worse = [_comparison(row) for row in comparisons if significant(row, -1)]
+    names = [
+        f"{prose_name(row['class'])} ({_SYNTACTIC[row['architecture']]}, {p_value(row['p'])})"
+        for row in rows
+    ]
+    named = list(zip(rows, names, strict=True))
+    better = [name for row, name in named if significant(row, 1)]
+    worse = [name for row, name in named if significant(row, -1)]
     said = f"better in {names_or_none(better)}; worse in {names_or_none(worse)}"
-    reason = f"{len(comparisons)} comparisons: {said}"
-    if lost := [_comparison(row) for row in comparisons if row["robustness"]]:
-        changes = "; ".join(str(row["robustness"]) for row in comparisons if row["robustness"])
+    reason = f"{len(rows)} comparisons: {said}"
+    if lost := [name for row, name in named if row["robustness"]]:
+        changes = "; ".join(str(row["robustness"]) for row in rows if row["robustness"])
         reason += f". Another model of the data differs for {names_or_none(lost)}: {changes}"
     return judged(bool(better) and bool(worse) == has_losses, reason)
 
@@ -131,13 +144,9 @@ def _clauses(evidence: Evidence, *, models: Sequence[str], degrades: bool) -> Ju
 
 def _embedding(evidence: Evidence) -> Judgement:
     effects = modifier_effects(evidence)
-    rows = {
-        model: effects[model, "embedded_rc"]
-        for model in NEURAL
-        if (model, "embedded_rc") in effects
-    }
-    if set(rows) != set(NEURAL):
+    if not {(model, "embedded_rc") for model in NEURAL} <= set(effects):
         return _lacks(evidence, "modifier_effects", "all four architectures on missing object")
+    rows = {model: effects[model, "embedded_rc"] for model in NEURAL}
     said = "; ".join(f"{prose_name(model)} {_numbers(row)}" for model, row in rows.items())
     sequential = max(rows[model]["estimate"] for model in ("lstm", "transformer"))
     syntactic = min(rows[model]["estimate"] for model in ("rnng", "plm"))
@@ -149,7 +158,7 @@ def modifier_effects(evidence: Evidence) -> dict[tuple[str, str], _Row]:
     """Return the effects of modifiers on missing object, by model and modifier."""
     return {
         (str(row["model"]), str(row["term"]).removeprefix("modifier[").removesuffix("]")): row
-        for row in evidence.coefficients("modifier_effects")
+        for row in evidence.estimates("modifier_effects", table="coefficients")
         if str(row["term"]).startswith("modifier[")
     }
 
@@ -249,11 +258,6 @@ def _bits(rows: Sequence[_Row]) -> str:
     )
 
 
-def _comparison(row: _Row) -> str:
-    model = "RNNG" if row["architecture"] == "recurrent" else "PLM"
-    return f"{prose_name(row['class'])} ({model}, {p_value(row['p'])})"
-
-
 MANDARIN_CLAIMS = (
     ClaimSpec(
         "section 4, Figure 1", "The n-gram baseline is the least accurate model.", _ngram_is_worst
@@ -345,15 +349,10 @@ MANDARIN_CLAIMS = (
 )
 
 
-# ----------------------------------------------------------------------------
-# Cells of Wang et al. 2021 on corpora and networks, which files of surprisals do not contain.
+# Cells on corpora and networks, which files of surprisals do not contain.
 
 
-# Numbers of words of a sentence.
-_LENGTHS = (*(f"{low + 1}–{low + 10}" for low in range(0, 100, 10)), "over 100")
-
-
-def perplexity_cells(evidence: Evidence) -> Iterator[StudyCell]:
+def _perplexity_cells(evidence: Evidence) -> Iterator[StudyCell]:
     """Yield perplexities of words: of syntactic models, those marginalised over trees."""
     table = evidence.data.perplexity
     if table is None:
@@ -362,28 +361,23 @@ def perplexity_cells(evidence: Evidence) -> Iterator[StudyCell]:
     table = table.assign(model=table["model"].str.removesuffix(MARGINAL))
     means = table.groupby(["model", "trained_on"], sort=False)["perplexity"].mean()
     for (model, corpus), value in means.items():
-        yield StudyCell(
-            source=evidence.source, row=str(model), column=str(corpus), value=float(value)
-        )
+        yield StudyCell(row=str(model), column=str(corpus), value=float(value))
 
 
-def corpus_cells(evidence: Evidence) -> Iterator[StudyCell]:
+def _corpus_cells(evidence: Evidence) -> Iterator[StudyCell]:
     """Yield numbers of words and sizes of vocabularies of the training corpora."""
     table = evidence.data.corpora
     if table is None:
         return
     for row in table[table["split"] == "train"].to_dict("records"):
         for column in ("tokens", "vocabulary"):
-            if row[column] is None or math.isnan(row[column]):
-                continue
-            value = int(row[column])
-            yield StudyCell(
-                source=evidence.source, row=row["corpus"], column=column, value=value,
-                text=short_count(value),
-            )  # fmt: skip
+            if row[column] is not None and not math.isnan(row[column]):
+                value = int(row[column])
+                text = short_count(value)
+                yield StudyCell(row=row["corpus"], column=column, value=value, text=text)
 
 
-def network_cells(evidence: Evidence) -> Iterator[StudyCell]:
+def _network_cells(evidence: Evidence) -> Iterator[StudyCell]:
     """Yield the sizes of neural networks; of runs with one name but several sizes, all of them."""
     table = evidence.data.networks
     if table is None:
@@ -391,33 +385,30 @@ def network_cells(evidence: Evidence) -> Iterator[StudyCell]:
     for model, rows in table[table["model"].isin(NEURAL)].groupby("model", sort=False):
         for column in ("layers", "hidden", "embedding"):
             values = sorted(set(rows[column]))
-            yield StudyCell(
-                source=evidence.source, row=str(model), column=column, value=float(values[0]),
-                text="" if len(values) == 1 else ", ".join(map(str, values)),
-            )  # fmt: skip
+            text = "" if len(values) == 1 else ", ".join(map(str, values))
+            yield StudyCell(row=str(model), column=column, value=float(values[0]), text=text)
 
 
-def length_cells(evidence: Evidence) -> Iterator[StudyCell]:
+def _length_cells(evidence: Evidence) -> Iterator[StudyCell]:
     """Yield the share of sentences by length in each training corpus, and the longest."""
     table = evidence.data.lengths
     if table is None:
         return
+    names = (*(f"{low + 1}–{low + 10}" for low in range(0, 100, 10)), "over 100")
     table = table[(table["split"] == "train") & (table["sentences"] > 0)]
     for corpus, rows in table.groupby("corpus", sort=False):
-        total = float(rows["sentences"].sum())
-        bins = (rows["length"] - 1).clip(0, 10 * len(_LENGTHS) - 1) // 10
+        row, total = str(corpus), float(rows["sentences"].sum())
+        bins = (rows["length"] - 1).clip(0, 10 * len(names) - 1) // 10
         counts = rows.groupby(bins)["sentences"].sum()
-        keys: dict[str, Any] = {"source": evidence.source, "row": str(corpus)}
-        for number, column in enumerate(_LENGTHS):
+        for number, column in enumerate(names):
             share = 100.0 * float(counts.get(number, 0)) / total
-            yield StudyCell(panel="share", column=column, value=share, text=f"{share:.2f}", **keys)
+            text = f"{share:.2f}"
+            yield StudyCell(panel="share", row=row, column=column, value=share, text=text)
         longest = float(rows["length"].max())
-        yield StudyCell(panel="longest", column="words", value=longest, **keys)
+        yield StudyCell(panel="longest", row=row, column="words", value=longest)
 
 
-# ----------------------------------------------------------------------------
-# Wang et al. 2021: six classes of Mandarin grammar, five architectures, two training corpora.
-
+# Cells on accuracies and effects.
 
 MANDARIN_CLASSES = (
     "classifier_noun",
@@ -427,7 +418,6 @@ MANDARIN_CLASSES = (
     "missing_object",
     "subordination",
 )
-GARDEN_PATHS = ("garden_path_object", "garden_path_subject")
 CATEGORIES = {
     "semantic": ("classifier_noun", "verb_noun"),
     "syntactic": ("missing_object", "subordination"),
@@ -478,7 +468,7 @@ def _runs(table: pd.DataFrame) -> list[tuple[str, str]]:
 
 
 def _grouped(
-    evidence: Evidence, table: pd.DataFrame, column: str, order: Sequence[str], panel: str = ""
+    table: pd.DataFrame, column: str, order: Sequence[str], panel: str = ""
 ) -> Iterator[StudyCell]:
     """Yield mean accuracies with intervals: models as rows, values of a column as columns."""
     for model, corpus in _runs(table):
@@ -486,13 +476,12 @@ def _grouped(
         for value in order:
             chosen = rows[rows[column] == value]["accuracy"]
             if len(chosen):
-                row = _key(model, corpus)
-                yield mean_cell(chosen, source=evidence.source, row=row, column=value, panel=panel)
+                yield mean_cell(chosen, row=_key(model, corpus), column=value, panel=panel)
 
 
 def _by_class(evidence: Evidence) -> Iterator[StudyCell]:
     ties = evidence.data.items.groupby(["model", "corpus", "class"])["tie"].agg(["sum", "size"])
-    said = {
+    notes = {
         (
             _key(model, corpus),
             kind,
@@ -501,35 +490,33 @@ def _by_class(evidence: Evidence) -> Iterator[StudyCell]:
         for (model, corpus, kind), count, total in ties.itertuples(name=None)
         if count
     }
-    for cell in _grouped(evidence, evidence.accuracies, "class", MANDARIN_CLASSES):
-        yield replace(cell, note=said.get((cell.row, cell.column), ""))
+    for cell in _grouped(evidence.accuracies, "class", MANDARIN_CLASSES):
+        yield replace(cell, note=notes.get((cell.row, cell.column), ""))
 
 
 def _overall(evidence: Evidence) -> Iterator[StudyCell]:
-    return _grouped(evidence, evidence.accuracies.assign(column="accuracy"), "column", ["accuracy"])
+    return _grouped(evidence.accuracies.assign(column="accuracy"), "column", ["accuracy"])
 
 
 def _by_complexity(evidence: Evidence) -> Iterator[StudyCell]:
     table = evidence.accuracies
     table = table[(table["class"] == "missing_object") & table["model"].isin(NEURAL)]
-    return _grouped(evidence, table, "modifier", COMPLEXITY)
+    return _grouped(table, "modifier", COMPLEXITY)
 
 
 def _suites(evidence: Evidence) -> Iterator[StudyCell]:
     for kind in MANDARIN_CLASSES:
         table = evidence.accuracies[evidence.accuracies["class"] == kind]
-        yield from _grouped(evidence, table, "modifier", MODIFIERS, panel=kind)
+        yield from _grouped(table, "modifier", MODIFIERS, panel=kind)
 
 
 def _supervision(evidence: Evidence) -> Iterator[StudyCell]:
     for row in evidence.estimates("supervision"):
-        pair = _PAIRS[str(row["architecture"])]
         mark = stars(_as_published(row))
         sign = "✓" if row["estimate"] > 0 else "✗"
         yield StudyCell(
-            source=evidence.source,
             row=str(row["class"]),
-            column=_key(pair, str(row["corpus"])),
+            column=_key(_PAIRS[str(row["architecture"])], str(row["corpus"])),
             value=float(row["estimate"]),
             text=sign + mark if mark else "–",
             note=_estimate_text(row),
@@ -560,17 +547,11 @@ def _p(value: float) -> str:
 
 def _garden_paths(evidence: Evidence) -> Iterator[StudyCell]:
     items = evidence.data.items
-    for kind in GARDEN_PATHS:
+    for kind in ("garden_path_object", "garden_path_subject"):
         table = items[(items["class"] == kind) & items["model"].isin(NEURAL)]
         for model, corpus in _runs(table):
             rows = table[(table["model"] == model) & (table["corpus"] == corpus)]
-            yield mean_cell(
-                rows["difference_bits"],
-                source=evidence.source,
-                panel=kind,
-                row=model,
-                column=corpus,
-            )
+            yield mean_cell(rows["difference_bits"], panel=kind, row=model, column=corpus)
 
 
 def _items(evidence: Evidence) -> Iterator[StudyCell]:
@@ -579,7 +560,7 @@ def _items(evidence: Evidence) -> Iterator[StudyCell]:
         for modifier in MODIFIERS:
             if (kind, modifier) in counts.index:
                 count = int(counts.loc[kind, modifier])
-                yield StudyCell(source=evidence.source, row=kind, column=modifier, value=count)
+                yield StudyCell(row=kind, column=modifier, value=count)
 
 
 def _pooled(evidence: Evidence) -> str:
@@ -599,25 +580,21 @@ def _categories(evidence: Evidence) -> Iterator[StudyCell]:
         rows = table[table["class"].isin(classes)]
         for column, chosen in (("none", rows[rows["modifier"] == "none"]), ("all", rows)):
             if len(chosen):
-                yield mean_cell(
-                    chosen["accuracy"], source=evidence.source, panel=_pooled(evidence), row=category,
-                    column=column,
-                )  # fmt: skip
+                accuracies, panel = chosen["accuracy"], _pooled(evidence)
+                yield mean_cell(accuracies, panel=panel, row=category, column=column)
 
 
 def _modifiers(evidence: Evidence) -> Iterator[StudyCell]:
     for (model, modifier), row in modifier_effects(evidence).items():
-        if model not in NEURAL:
-            continue
-        yield StudyCell(
-            source=evidence.source,
-            panel=_pooled(evidence),
-            row=model,
-            column=modifier,
-            value=float(row["estimate"]),
-            stars=stars(_as_published(row)),
-            note=_estimate_text(row),
-        )
+        if model in NEURAL:
+            yield StudyCell(
+                panel=_pooled(evidence),
+                row=model,
+                column=modifier,
+                value=float(row["estimate"]),
+                stars=stars(_as_published(row)),
+                note=_estimate_text(row),
+            )
 
 
 _ACCURACY = FigureStyle(y_label="accuracy", limits=(0.0, 1.03))
@@ -667,21 +644,21 @@ MANDARIN = StudySpec(
             number="Table 2", title="Items of each suite", cells=_items, lacking=_NO_RUNS, digits=0
         ),
         PartSpec(
-            number="Table 3a", title="Size of the networks", cells=network_cells,
+            number="Table 3a", title="Size of the networks", cells=_network_cells,
             lacking="files of surprisals do not contain it; it is read from own neural runs",
             digits=0,
         ),
         PartSpec(
             number="Table 3b", title="Perplexity on the test set of the treebank",
-            cells=perplexity_cells, lacking=_OF_CORPORA, digits=0,
+            cells=_perplexity_cells, lacking=_OF_CORPORA, digits=0,
             note="Perplexities with different vocabularies are not comparable one to one.",
         ),
         PartSpec(
-            number="Table 4", title="Training corpora", cells=corpus_cells, lacking=_OF_CORPORA,
+            number="Table 4", title="Training corpora", cells=_corpus_cells, lacking=_OF_CORPORA,
             digits=0,
         ),
         PartSpec(
-            number="Figure 5", title="Length of sentences, in words", cells=length_cells,
+            number="Figure 5", title="Length of sentences, in words", cells=_length_cells,
             lacking=_OF_CORPORA, style=FigureStyle(connected=True, same_scale=False), digits=0,
             note="Training sets. The paper compares its Mandarin corpora with BLLIP-sm and prints "
             "the lengths of the longest sentences.",

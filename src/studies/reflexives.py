@@ -518,7 +518,7 @@ def _training_data(evidence: Evidence) -> Iterator[StudyCell]:
             if name in known:
                 value = int(known[name])
                 yield StudyCell(
-                    source=evidence.source, row=rows.key, column=column, value=value,
+                    row=rows.key, column=column, value=value,
                     text=short_count(value),
                 )  # fmt: skip
 
@@ -526,7 +526,6 @@ def _training_data(evidence: Evidence) -> Iterator[StudyCell]:
 def _accuracies(evidence: Evidence, *, items: ItemChoice) -> Iterator[StudyCell]:
     for accuracy in reflexive_accuracies(evidence, items):
         yield StudyCell(
-            source=evidence.source,
             row=accuracy.experiment,
             column=accuracy.key,
             value=accuracy.value,
@@ -547,7 +546,7 @@ def _differences(evidence: Evidence) -> Iterator[StudyCell]:
                         continue
                     interval = bootstrap_mean(values)
                     yield StudyCell(
-                        source=evidence.source, panel=experiment, row=model.key,
+                        panel=experiment, row=model.key,
                         column=f"{pronoun} {letter}", value=interval.mean, low=interval.low,
                         high=interval.high, n=interval.n,
                     )  # fmt: skip

@@ -37,13 +37,14 @@ class StudyCell:
     """One value of a table or figure; ``row``, ``column`` and ``panel`` are keys, not labels.
 
     ``text`` is shown instead of the number; ``stars`` are the significance stars, None if the
-    published cell has none to compare with. ``low`` and ``high`` bound a 95 % interval.
+    published cell has none to compare with. ``low`` and ``high`` bound a 95 % interval. ``source``
+    is filled in by ``PartSpec.part``.
     """
 
-    source: str
     row: str
     column: str
     panel: str = ""
+    source: str = ""
     value: float = math.nan
     text: str = ""
     stars: str | None = None
@@ -173,7 +174,7 @@ def stars(p: float) -> str:
 def mean_cell(values: Sequence[float] | pd.Series, **keys: Any) -> StudyCell:
     """Return a cell with the mean of the values and 1.96·SD/√n around it; NaN values are left out.
 
-    ``keys`` are further fields of the cell: source, row, column and so on.
+    ``keys`` are further fields of the cell: row, column and so on.
     """
     known = np.asarray(values, dtype=np.float64)
     known = known[~np.isnan(known)]
@@ -338,7 +339,7 @@ class PartSpec(_Part):
         cells: list[StudyCell] = []
         missing: list[str] = []
         for evidence in sources:
-            computed = list(self.cells(evidence))
+            computed = [replace(cell, source=evidence.source) for cell in self.cells(evidence)]
             reasons = evidence.skipped(*self.analysis) if self.analysis else []
             if computed:
                 some = f"Some cells are not computed from {evidence.source}"

@@ -576,7 +576,7 @@ def _cells(means: Mapping[str, Interval], order: Sequence[str], **keys: str) -> 
 
 def _ordering_cells(evidence: Evidence) -> Iterator[StudyCell]:
     for model, means in ordering_means(evidence):
-        yield from _cells(means, DESIGNS, source=evidence.source, row=model.key)
+        yield from _cells(means, DESIGNS, row=model.key)
 
 
 def _verbs(evidence: Evidence) -> Iterator[StudyCell]:
@@ -586,9 +586,7 @@ def _verbs(evidence: Evidence) -> Iterator[StudyCell]:
                 chosen = model.rows[model.rows["effect"] == f"{verb}_{design}"]
                 values = chosen.groupby("item")["value_bits"].mean()
                 if len(values):
-                    yield mean_cell(
-                        values, source=evidence.source, row=model.key, column=f"{design} {label}"
-                    )
+                    yield mean_cell(values, row=model.key, column=f"{design} {label}")
 
 
 def _wh_effects(evidence: Evidence, *, kind: str, order: Sequence[str]) -> Iterator[StudyCell]:
@@ -597,7 +595,7 @@ def _wh_effects(evidence: Evidence, *, kind: str, order: Sequence[str]) -> Itera
         chosen = table[(table["class"] == kind) & (table["effect"] == effect)]
         for model in suppression_models(evidence, chosen):
             means = condition_means(model.rows, "modifier", order)
-            yield from _cells(means, order, source=evidence.source, panel=effect, row=model.key)
+            yield from _cells(means, order, panel=effect, row=model.key)
 
 
 _BITS = FigureStyle(y_label="bits", reference=0.0)
