@@ -1,11 +1,18 @@
-"""Accuracies and effects of Hu et al. 2020, which its tables, figures and claims are made of."""
+"""Hu et al. 2020: licensing of reflexives, with the pronoun constant and the context varied.
+
+``replicate`` computes ``reflexives_study`` from surprisals of the released stimuli or of our own
+suites. Accuracies and effects come first, then the claims of the paper, each judged by the data of
+a source, then the cells of its tables and figures. Files are read in ``reflexives_files``.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -64,18 +71,14 @@ _SUITE = ["model", "corpus", "modifier", "pronoun"]
 class ReflexiveAccuracy:
     """The accuracy of a model in an experiment: per pronoun, then the mean of all three.
 
-    ``reach`` is the half-width of the 95 % interval of the pooled items; ``n`` is their number.
-    NaN if a pronoun lacks, with its name in ``lacking``.
+    ``reach`` is the half-width of the 95 % interval of the pooled items. NaN if a pronoun lacks,
+    with its name in ``lacking``.
     """
 
     experiment: str
-    model: str
-    corpus: str
-    key: str
-    label: str
+    model: ModelRows
     value: float
     reach: float
-    n: int
     lacking: Sequence[str]
 
     @property
@@ -106,69 +109,49 @@ def chosen_items(table: pd.DataFrame, items: ItemChoice) -> pd.DataFrame:
     return table[~(is_larger & np.asarray(unused, dtype=bool))]
 
 
-def outcomes(evidence: Evidence, experiment: str, items: ItemChoice) -> list[ModelRows]:
-    """Return the items of an experiment by model; their outcomes are means over runs."""
-    table = evidence.data.items
+def _by_model(
+    evidence: Evidence, table: pd.DataFrame, column: str, experiment: str, items: ItemChoice
+) -> list[ModelRows]:
+    """Return the values of the items of an experiment by model, as means over runs."""
     if "pronoun" not in table.columns:
         return []
     table = table[(table["class"] == "reflexives") & (table["modifier"] == experiment)]
     table = chosen_items(table, items)
-    means = table.groupby([*_SUITE, "item"], sort=False, dropna=False)["outcome"].mean()
-    known = means.dropna().reset_index()
-    return (
-        rows_by_model(
-            known, REFLEXIVE_MODELS, corpora=corpora_of(evidence.data.items, evidence.data.effects)
-        )
-        if len(known)
-        else []
-    )
+    means = table.groupby([*_SUITE, "item"], sort=False, dropna=False)[column].mean()
+    known = means[np.isfinite(means)].reset_index()
+    corpora = corpora_of(evidence.data.items, evidence.data.effects)
+    return rows_by_model(known, REFLEXIVE_MODELS, corpora=corpora) if len(known) else []
+
+
+def outcomes(evidence: Evidence, experiment: str, items: ItemChoice) -> list[ModelRows]:
+    """Return the items of an experiment by model; their outcomes are means over runs."""
+    return _by_model(evidence, evidence.data.items, "outcome", experiment, items)
 
 
 def reflexive_accuracies(
     evidence: Evidence, items: ItemChoice, experiments: Sequence[str] = REFLEXIVE_EXPERIMENTS
-) -> list[ReflexiveAccuracy]:
-    """Return the accuracy of every model in the experiments, in the order of Table 3."""
-    return [
-        _accuracy(model, experiment)
-        for experiment in experiments
-        for model in outcomes(evidence, experiment, items)
-    ]
-
-
-def _accuracy(model: ModelRows, experiment: str) -> ReflexiveAccuracy:
-    by_pronoun = model.rows.groupby("pronoun")["outcome"].mean()
-    lacking = [name for name in PRONOUNS if name not in by_pronoun.index]
-    pooled = float(model.rows["outcome"].mean())
-    reach = NORMAL * math.sqrt(pooled * (1.0 - pooled) / len(model.rows))
-    return ReflexiveAccuracy(
-        experiment=experiment,
-        model=model.model,
-        corpus=model.corpus,
-        key=model.key,
-        label=model.label,
-        value=math.nan if lacking else float(by_pronoun.loc[list(PRONOUNS)].mean()),
-        reach=math.nan if lacking else reach,
-        n=len(model.rows),
-        lacking=lacking,
-    )
+) -> Iterator[ReflexiveAccuracy]:
+    """Yield the accuracy of every model in the experiments, in the order of Table 3."""
+    for experiment in experiments:
+        for model in outcomes(evidence, experiment, items):
+            by_pronoun = model.rows.groupby("pronoun")["outcome"].mean()
+            lacking = [name for name in PRONOUNS if name not in by_pronoun.index]
+            pooled = float(model.rows["outcome"].mean())
+            reach = NORMAL * math.sqrt(pooled * (1.0 - pooled) / len(model.rows))
+            yield ReflexiveAccuracy(
+                experiment=experiment,
+                model=model,
+                value=math.nan if lacking else float(by_pronoun.loc[list(PRONOUNS)].mean()),
+                reach=math.nan if lacking else reach,
+                lacking=lacking,
+            )
 
 
 def reflexive_effects(evidence: Evidence, experiment: str, effect: str) -> list[ModelRows]:
     """Return an effect of all items of an experiment by model; values are means over runs."""
     table = evidence.data.effects
-    if "pronoun" not in table.columns:
-        return []
-    is_wanted = (table["class"] == "reflexives") & (table["modifier"] == experiment)
-    table = table[is_wanted & (table["effect"] == effect)]
-    means = table.groupby([*_SUITE, "item"], sort=False, dropna=False)["value_bits"].mean()
-    known = means[np.isfinite(means)].reset_index()
-    return (
-        rows_by_model(
-            known, REFLEXIVE_MODELS, corpora=corpora_of(evidence.data.items, evidence.data.effects)
-        )
-        if len(known)
-        else []
-    )
+    table = table[table["effect"] == effect] if "effect" in table.columns else table
+    return _by_model(evidence, table, "value_bits", experiment, "all")
 
 
 def of_pronoun(model: ModelRows, pronoun: str) -> Floats:
@@ -177,22 +160,26 @@ def of_pronoun(model: ModelRows, pronoun: str) -> Floats:
     return np.asarray(rows["value_bits"], dtype=np.float64)
 
 
-# ----------------------------------------------------------------------------
-# The claims of Hu et al. 2020, each judged by the data of a source.
+# The claims, each judged by the data of a source.
 #
 # Where the paper gives no number: *near ceiling* is an accuracy of at least .90, *above chance* an
 # interval above 1/3, and *well above chance* an interval above 1/2. A claim about several models
 # is judged by those that the source has, and its reason names the others.
 
-
 _LARGE = ("bert", "trans", "jrnn", "grnn")
 _SMALL = ("tiny", "rnng")
-_CEILING = 0.90
-_WELL_ABOVE = 0.50
-# The accuracy of BERT in relative clauses after Goldberg (2019), with chance at 1/2.
-_GOLDBERG = 0.80
-
+Models = Sequence[str]
 AccuracyCheck = Callable[[ReflexiveAccuracy], bool]
+
+_CHECKS: Mapping[str, AccuracyCheck] = {
+    "near ceiling": lambda accuracy: accuracy.value >= 0.90,
+    "above chance": lambda accuracy: accuracy.low > CHANCE,
+    "well above chance": lambda accuracy: accuracy.low > 0.50,
+    "at chance": lambda accuracy: accuracy.low <= CHANCE <= accuracy.high,
+    "perfect": lambda accuracy: accuracy.value == 1.0,
+    # The accuracy of BERT in relative clauses after Goldberg (2019), with chance at 1/2.
+    "below Goldberg": lambda accuracy: accuracy.value < 0.80,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,46 +188,41 @@ class _Judge:
 
     items: ItemChoice
 
-    def models(
-        self, evidence: Evidence, *, experiment: str, models: Sequence[str], check: AccuracyCheck
+    def accuracies(
+        self, experiment: str, check: str, passing: Models, failing: Models, evidence: Evidence
     ) -> Judgement:
-        """Judge whether all these models pass a check in an experiment."""
-        accuracies = self._found(evidence, experiment, models)
-        if not accuracies:
-            return _needs(models, experiment)
-        return judged(all(map(check, accuracies)), _said(accuracies, models))
-
-    def split(
-        self, evidence: Evidence, *, experiment: str, passing: Sequence[str], failing: Sequence[str],
-        check: AccuracyCheck,
-    ) -> Judgement:  # fmt: skip
-        """Judge whether some models pass a check and the others do not.
+        """Judge whether some models pass a check in an experiment and the others do not.
 
         Models that should not pass say nothing alone: one that passes no check does so, too.
         """
         models = (*passing, *failing)
-        accuracies = self._found(evidence, experiment, models)
-        if not any(accuracy.model in passing for accuracy in accuracies):
+        known = self._known(evidence, experiment, models)
+        if not any(accuracy.model.model in passing for accuracy in known):
             return _needs(passing, experiment)
-        is_so = all(check(accuracy) == (accuracy.model in passing) for accuracy in accuracies)
-        return judged(is_so, _said(accuracies, models))
+        passes = _CHECKS[check]
+        is_so = all(passes(accuracy) == (accuracy.model.model in passing) for accuracy in known)
+        said = "; ".join(
+            f"{accuracy.model.label} {accuracy.value:.3f} ± {accuracy.reach:.3f}"
+            for accuracy in known
+        )
+        return judged(is_so, said + _lacking([accuracy.model for accuracy in known], models))
 
     def relative_clauses_are_harder(self, evidence: Evidence) -> Judgement:
         """Judge whether each model is less accurate in Exp. 1a than in Exp. 1b."""
         pairs = [
             (clause, complement)
-            for clause in self._found(evidence, "exp1a", _LARGE)
-            for complement in self._found(evidence, "exp1b", _LARGE)
-            if clause.key == complement.key
+            for clause in self._known(evidence, "exp1a", _LARGE)
+            for complement in self._known(evidence, "exp1b", _LARGE)
+            if clause.model.key == complement.model.key
         ]
         if not pairs:
             return untested("needs a model with Exps. 1a and 1b")
         said = "; ".join(
-            f"{clause.label} {clause.value:.3f} in relative clauses, {complement.value:.3f} in "
-            "complements"
+            f"{clause.model.label} {clause.value:.3f} in relative clauses, {complement.value:.3f} "
+            "in complements"
             for clause, complement in pairs
         )
-        lacking = _lacking([clause for clause, _ in pairs], _LARGE)
+        lacking = _lacking([clause.model for clause, _ in pairs], _LARGE)
         is_harder = all(clause.value < complement.value for clause, complement in pairs)
         return judged(is_harder, said + lacking)
 
@@ -258,83 +240,57 @@ class _Judge:
         ]
         if not pairs:
             return untested(f"needs an RNNG and an LSTM of one corpus in {_experiment(experiment)}")
-        said, verdicts = [], []
+        said, gains = [], []
         for lstm, rnng in pairs:
-            keys = ["pronoun", "item"]
-            both = rnng.rows.merge(lstm.rows, on=keys, suffixes=("", "_lstm"))
+            both = rnng.rows.merge(lstm.rows, on=["pronoun", "item"], suffixes=("", "_lstm"))
             gain = bootstrap_mean(both["outcome"] - both["outcome_lstm"])
-            verdicts.append((gain.mean > 0, gain.low > 0))
+            gains.append(gain)
             said.append(
                 f"{rnng.label} − {lstm.label} {rounded(gain.mean)}, 95 % interval "
                 f"{rounded(gain.low)} to {rounded(gain.high)}"
             )
         reason = "; ".join(said)
-        if not is_clear and all(more for more, _ in verdicts) and not all(s for _, s in verdicts):
+        is_more, is_sure = all(gain.mean > 0 for gain in gains), all(gain.low > 0 for gain in gains)
+        if not is_clear and is_more and not is_sure:
             return depends(f"whether a difference within sampling error counts: {reason}")
-        return judged(all(more and (sure or not is_clear) for more, sure in verdicts), reason)
+        return judged(is_more and (is_sure or not is_clear), reason)
 
-    def _found(
+    def _known(
         self, evidence: Evidence, experiment: str, models: Sequence[str]
     ) -> list[ReflexiveAccuracy]:
         return [
-            each
-            for each in reflexive_accuracies(evidence, self.items, [experiment])
-            if each.model in models and not each.lacking
+            accuracy
+            for accuracy in reflexive_accuracies(evidence, self.items, [experiment])
+            if accuracy.model.model in models and not accuracy.lacking
         ]
 
 
-def _is_near_ceiling(each: ReflexiveAccuracy) -> bool:
-    return each.value >= _CEILING
-
-
-def _is_above_chance(each: ReflexiveAccuracy) -> bool:
-    return each.low > CHANCE
-
-
-def _is_well_above_chance(each: ReflexiveAccuracy) -> bool:
-    return each.low > _WELL_ABOVE
-
-
-def _is_at_chance(each: ReflexiveAccuracy) -> bool:
-    return each.low <= CHANCE <= each.high
-
-
-def _is_perfect(each: ReflexiveAccuracy) -> bool:
-    return each.value == 1.0
-
-
-def _is_below_goldberg(each: ReflexiveAccuracy) -> bool:
-    return each.value < _GOLDBERG
-
-
 def _distractors(
-    evidence: Evidence,
-    *,
     experiment: str,
-    models: Sequence[str],
+    models: Models,
     against: Sequence[str],
-    higher: bool,
+    claimed: Literal["higher", "equal"],
+    evidence: Evidence,
 ) -> Judgement:
     """Judge whether the distractor effect at *herself* is significantly higher than at others.
 
-    If ``higher`` is False, judge whether the two do not differ significantly.
+    If ``equal`` is claimed, judge whether the two do not differ significantly.
     """
-    models_found = [
-        x for x in reflexive_effects(evidence, experiment, DISTRACTOR) if x.model in models
-    ]
-    if not models_found:
+    effects = reflexive_effects(evidence, experiment, DISTRACTOR)
+    effects = [model for model in effects if model.model in models]
+    if not effects:
         return _needs(models, experiment)
     said, is_so = [], True
-    for model in models_found:
+    for model in effects:
         herself = of_pronoun(model, "herself")
         for pronoun in against:
             other = of_pronoun(model, pronoun)
             if min(len(herself), len(other)) < 2:
                 return untested(f"{model.label} lacks items with herself or {pronoun}")
             more, reach = _difference(herself, other)
-            is_so &= more > reach if higher else abs(more) <= reach
+            is_so &= more > reach if claimed == "higher" else abs(more) <= reach
             said.append(f"{model.label}, herself − {pronoun}: {rounded(more)} ± {rounded(reach)}")
-    return judged(is_so, " bits; ".join(said) + " bits" + _lacking(models_found, models))
+    return judged(is_so, " bits; ".join(said) + " bits" + _lacking(effects, models))
 
 
 def _difference(first: Floats, second: Floats) -> tuple[float, float]:
@@ -343,15 +299,8 @@ def _difference(first: Floats, second: Floats) -> tuple[float, float]:
     return float(first.mean() - second.mean()), NORMAL * math.sqrt(variance)
 
 
-def _said(accuracies: Sequence[ReflexiveAccuracy], models: Sequence[str]) -> str:
-    said = "; ".join(
-        f"{accuracy.label} {accuracy.value:.3f} ± {accuracy.reach:.3f}" for accuracy in accuracies
-    )
-    return said + _lacking(accuracies, models)
-
-
-def _lacking(found: Sequence[object], models: Sequence[str]) -> str:
-    known = {getattr(each, "model", "") for each in found}
+def _lacking(with_data: Sequence[ModelRows], models: Sequence[str]) -> str:
+    known = {rows.model for rows in with_data}
     lacking = [REFLEXIVE_MODELS.label(name) for name in models if name not in known]
     return f" (not in this source: {names_or_none(lacking)})" if lacking else ""
 
@@ -365,69 +314,34 @@ def _experiment(key: str) -> str:
     return f"Exp. {prose_name(key).removeprefix('exp')}"
 
 
-# These do not depend on the choice of items, because Figure 2 has all of them.
-_DISTRACTOR_CLAIMS = (
-    ClaimSpec(
-        "section 5.4, Figure 2",
-        "Exp. 1b: of the three pronouns, herself has the largest distractor effect, by a "
-        "significant margin.",
-        partial(
-            _distractors, experiment="exp1b", models=_LARGE, against=("himself", "themselves"),
-            higher=True,
-        ),
-    ),
-    ClaimSpec(
-        "section 5.4, Figure 2",
-        "Exp. 2b, large vocabularies: no significant difference between the distractor effects of "
-        "himself and herself.",
-        partial(
-            _distractors, experiment="exp2b", models=_LARGE, against=("himself",), higher=False
-        ),
-    ),
-    ClaimSpec(
-        "section 5.4, Figure 2",
-        "Exp. 2b, small vocabularies: the distractor effect of herself significantly exceeds that "
-        "of himself.",
-        partial(
-            _distractors, experiment="exp2b", models=_SMALL, against=("himself",), higher=True
-        ),
-    ),
-)  # fmt: skip
-
-
 def reflexives_claims(items: ItemChoice) -> tuple[ClaimSpec, ...]:
     """Return the claims, in the paper's order."""
     judge = _Judge(items)
-    neural = (*_LARGE, *_SMALL)
     return (
         ClaimSpec(
             "section 5.1, Table 3",
             "In relative clauses (Exp. 1a), GRNN is well above chance (.70 against 1/3), where "
             "Marvin and Linzen (2018) report .55 with chance at 1/2.",
-            partial(
-                judge.models, experiment="exp1a", models=("grnn",), check=_is_well_above_chance
-            ),
+            partial(judge.accuracies, "exp1a", "well above chance", ["grnn"], ()),
         ),
         ClaimSpec(
-            "section 5.1, Table 3",
-            "The n-gram model is at chance in relative clauses (Exp. 1a).",
-            partial(judge.models, experiment="exp1a", models=("ngram",), check=_is_at_chance),
+            "section 5.1, Table 3", "The n-gram model is at chance in relative clauses (Exp. 1a).",
+            partial(judge.accuracies, "exp1a", "at chance", ["ngram"], ()),
         ),
         ClaimSpec(
             "section 5.1, Table 3",
             "BERT is slightly less accurate in Exp. 1a than the .80 of Goldberg (2019).",
-            partial(judge.models, experiment="exp1a", models=("bert",), check=_is_below_goldberg),
+            partial(judge.accuracies, "exp1a", "below Goldberg", ["bert"], ()),
         ),
         ClaimSpec(
             "section 5.1, Table 3",
             "In sentential complements (Exp. 1b), all large-vocabulary neural models are near "
             "ceiling.",
-            partial(judge.models, experiment="exp1b", models=_LARGE, check=_is_near_ceiling),
+            partial(judge.accuracies, "exp1b", "near ceiling", _LARGE, ()),
         ),
         ClaimSpec(
-            "section 5.1, Table 3",
-            "GRNN has an accuracy of 100 % in Exp. 1b.",
-            partial(judge.models, experiment="exp1b", models=("grnn",), check=_is_perfect),
+            "section 5.1, Table 3", "GRNN has an accuracy of 100 % in Exp. 1b.",
+            partial(judge.accuracies, "exp1b", "perfect", ["grnn"], ()),
         ),
         ClaimSpec(
             "section 5.1, Table 3",
@@ -438,50 +352,51 @@ def reflexives_claims(items: ItemChoice) -> tuple[ClaimSpec, ...]:
             "section 5.2, Table 3",
             "In relative clauses with new nouns (Exp. 2a), BERT, TransXL, JRNN and GRNN are above "
             "chance; the other models are at or below it.",
-            partial(
-                judge.split, experiment="exp2a", passing=_LARGE, failing=(*_SMALL, "ngram"),
-                check=_is_above_chance,
-            ),
+            partial(judge.accuracies, "exp2a", "above chance", _LARGE, (*_SMALL, "ngram")),
         ),
         ClaimSpec(
             "section 5.2, Table 3",
             "In sentential complements with new nouns (Exp. 2b), all large-vocabulary neural "
             "models are near ceiling, and the small-vocabulary models are not.",
-            partial(
-                judge.split, experiment="exp2b", passing=_LARGE, failing=_SMALL,
-                check=_is_near_ceiling,
-            ),
+            partial(judge.accuracies, "exp2b", "near ceiling", _LARGE, _SMALL),
         ),
         ClaimSpec(
-            "section 5.2, Table 3",
-            "RNNG is more accurate than TinyLSTM in Exp. 2b.",
+            "section 5.2, Table 3", "RNNG is more accurate than TinyLSTM in Exp. 2b.",
             partial(judge.supervision, experiment="exp2b", is_clear=False),
         ),
         ClaimSpec(
             "section 5.3, Table 3",
             "In prepositional phrases (Exp. 3), all neural models but TinyLSTM are well above "
             "chance.",
-            partial(
-                judge.split, experiment="exp3", passing=tuple(m for m in neural if m != "tiny"),
-                failing=("tiny",), check=_is_well_above_chance,
-            ),
+            partial(judge.accuracies, "exp3", "well above chance", (*_LARGE, "rnng"), ["tiny"]),
         ),
         ClaimSpec(
-            "section 5.3, Table 3",
-            "RNNG has a clear advantage over TinyLSTM in Exp. 3.",
+            "section 5.3, Table 3", "RNNG has a clear advantage over TinyLSTM in Exp. 3.",
             partial(judge.supervision, experiment="exp3", is_clear=True),
         ),
-        *_DISTRACTOR_CLAIMS,
+        # These do not depend on the choice of items, because Figure 2 has all of them.
+        ClaimSpec(
+            "section 5.4, Figure 2",
+            "Exp. 1b: of the three pronouns, herself has the largest distractor effect, by a "
+            "significant margin.",
+            partial(_distractors, "exp1b", _LARGE, ("himself", "themselves"), "higher"),
+        ),
+        ClaimSpec(
+            "section 5.4, Figure 2",
+            "Exp. 2b, large vocabularies: no significant difference between the distractor effects "
+            "of himself and herself.",
+            partial(_distractors, "exp2b", _LARGE, ["himself"], "equal"),
+        ),
+        ClaimSpec(
+            "section 5.4, Figure 2",
+            "Exp. 2b, small vocabularies: the distractor effect of herself significantly exceeds "
+            "that of himself.",
+            partial(_distractors, "exp2b", _SMALL, ["himself"], "higher"),
+        ),
     )  # fmt: skip
 
 
-# ----------------------------------------------------------------------------
-# Hu et al. 2020: licensing of reflexives, with the pronoun constant and the context varied.
-
-
-# Experiments of Figure 2, and the letters of its two kinds of bars.
-_FIGURE = ("exp1b", "exp2b")
-_BARS = {"D": DISTRACTOR, "U": UNGRAMMATICAL}
+# The cells of tables and figures.
 
 _LABELS = {
     **REFLEXIVE_MODELS.labels,
@@ -512,43 +427,34 @@ def _training_data(evidence: Evidence) -> Iterator[StudyCell]:
     train = table[table["split"] == "train"].set_index("corpus")
     names = {"tokens": "tokens", "vocabulary": "vocabulary"}
     names |= {f"count_{pronoun}": pronoun for pronoun in PRONOUNS}
-    for rows in _models(evidence):
-        known = train.loc[rows.corpus].dropna() if rows.corpus in train.index else {}
+    for model in _models(evidence):
+        known = train.loc[model.corpus].dropna() if model.corpus in train.index else {}
         for name, column in names.items():
             if name in known:
                 value = int(known[name])
-                yield StudyCell(
-                    row=rows.key, column=column, value=value,
-                    text=short_count(value),
-                )  # fmt: skip
+                text = short_count(value)
+                yield StudyCell(row=model.key, column=column, value=value, text=text)
 
 
 def _accuracies(evidence: Evidence, *, items: ItemChoice) -> Iterator[StudyCell]:
     for accuracy in reflexive_accuracies(evidence, items):
+        lacking = f"no items with {names_or_none(accuracy.lacking)}" if accuracy.lacking else ""
         yield StudyCell(
-            row=accuracy.experiment,
-            column=accuracy.key,
-            value=accuracy.value,
-            low=accuracy.low,
-            high=accuracy.high,
-            n=accuracy.n,
-            note=f"no items with {names_or_none(accuracy.lacking)}" if accuracy.lacking else "",
-        )
+            row=accuracy.experiment, column=accuracy.model.key, value=accuracy.value,
+            low=accuracy.low, high=accuracy.high, n=len(accuracy.model.rows), note=lacking,
+        )  # fmt: skip
 
 
 def _differences(evidence: Evidence) -> Iterator[StudyCell]:
-    for experiment in _FIGURE:
-        for pronoun in PRONOUNS:
-            for letter, effect in _BARS.items():
-                for model in reflexive_effects(evidence, experiment, effect):
-                    values = of_pronoun(model, pronoun)
-                    if not len(values):
-                        continue
-                    interval = bootstrap_mean(values)
+    for experiment, pronoun in itertools.product(("exp1b", "exp2b"), PRONOUNS):
+        for letter, effect in (("D", DISTRACTOR), ("U", UNGRAMMATICAL)):
+            for model in reflexive_effects(evidence, experiment, effect):
+                values = of_pronoun(model, pronoun)
+                if len(values):
+                    mean = bootstrap_mean(values)
                     yield StudyCell(
-                        panel=experiment, row=model.key,
-                        column=f"{pronoun} {letter}", value=interval.mean, low=interval.low,
-                        high=interval.high, n=interval.n,
+                        panel=experiment, row=model.key, column=f"{pronoun} {letter}",
+                        value=mean.mean, low=mean.low, high=mean.high, n=mean.n,
                     )  # fmt: skip
 
 

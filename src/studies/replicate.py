@@ -1,20 +1,23 @@
-"""All studies by name."""
+"""The published studies by name, computed from released surprisals and from runs of our own.
+
+``study`` is the function of the Python API and ``run_study`` that of ``evaluate.py study=``. The
+numbers are computed by the specification of the study; here are its sources: what is imported,
+scored and described, and which models have too few usable items to be judged.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from gardenpath.console import FittedTable, console, say, show_counting, show_progress
 from gardenpath.data.corpus import DataSettings
 from gardenpath.errors import ConfigError
 from gardenpath.eval.published.files import ConditionSource, PairingRules
-from gardenpath.eval.published.importing import Imported
 from gardenpath.eval.published.tables import import_tables
 from gardenpath.eval.report.content import of_models, run_analyses
 from gardenpath.eval.statistics.corpora import (
@@ -61,7 +64,7 @@ from gardenpath.studies.filler_gap import FILLER_GAP
 from gardenpath.studies.layouts import import_layout, published_suites
 from gardenpath.studies.mandarin import MANDARIN
 from gardenpath.studies.reflexives import reflexives_study
-from gardenpath.studies.report import write_study
+from gardenpath.studies.report import claims_frame, write_study
 from gardenpath.studies.study import (
     OWN,
     RELEASED,
@@ -92,9 +95,7 @@ def study_spec(name: str, *, items: ItemChoice = "paper") -> StudySpec:
     return STUDIES[name](items)
 
 
-# ----------------------------------------------------------------------------
-# The sources of a study: released surprisals and runs of our own, with their analyses.
-
+# The sources of a study, with their analyses.
 
 # A study judges a model by its results in classes of suites.
 _GROUP = ["model", "corpus", "class"]
@@ -114,28 +115,19 @@ def study_evidence(
     """Return the data of one source of a study, with the results of the study's analyses.
 
     ``correction`` adjusts p values for the number of tests of each analysis, ``weights`` are those
-    of rows in linear mixed models. Models are left out in
-    classes for which they have too few usable items, so that no claim is judged by these.
+    of rows in linear mixed models. Models are left out in classes for which they have too few
+    usable items, so that no claim is judged by these.
     """
     tables = (results.items, results.effects, results.sentences, results.surprisals)
     items, effects, sentences, surprisals = _with_enough_items(results, map(of_models, tables))
     data = StudyData(
-        source=source,
-        items=items,
-        effects=effects,
-        sentences=sentences,
-        surprisals=surprisals,
+        source=source, items=items, effects=effects, sentences=sentences, surprisals=surprisals,
         **vars(corpora or CorpusTables()),
-    )
+    )  # fmt: skip
     answers = run_analyses(
-        items,
-        effects,
-        sentences,
-        study=study,
-        correction=correction,
-        weights=weights,
+        items, effects, sentences, study=study, correction=correction, weights=weights,
         min_items=results.min_items,
-    )
+    )  # fmt: skip
     return Evidence(data, {result.analysis.name: result for result in answers})
 
 
@@ -151,24 +143,22 @@ def _with_enough_items(
     results: Results, tables: Iterable[pd.DataFrame]
 ) -> tuple[pd.DataFrame, ...]:
     """Return tables without the models and classes that have too few usable items."""
-    tables_of_source = tuple(tables)
+    tables = tuple(tables)
     if results.items.empty:
-        return tables_of_source
-    counts = usable_counts(results.items, _GROUP)
-    enough = [
-        is_enough(usable, of, results.min_items)
-        for usable, of in zip(counts["usable"], counts["items"], strict=True)
-    ]
-    few = counts[~np.array(enough)]
-    if few.empty:
-        return tables_of_source
+        return tables
+    few = {
+        tuple(row[name] for name in _GROUP)
+        for row in usable_counts(results.items, _GROUP).to_dict("records")
+        if not is_enough(row["usable"], row["items"], results.min_items)
+    }
+    if not few:
+        return tables
     classes = results.items.drop_duplicates("suite").set_index("suite")["class"]
-    out = set(few[_GROUP].itertuples(index=False, name=None))
     kept = []
-    for table in tables_of_source:
+    for table in tables:
         kinds = table["class"] if "class" in table.columns else table["suite"].map(classes)
         groups = zip(table["model"], table["corpus"], kinds, strict=True)
-        kept.append(table[[group not in out for group in groups]])
+        kept.append(table[[group not in few for group in groups]])
     return tuple(kept)
 
 
@@ -181,12 +171,21 @@ def corpus_tables(
     marginal: int | None,
     allow_unknown: bool = False,
 ) -> CorpusTables:
-    """Describe the named corpora.
+    """Describe the named corpora, and the networks of runs.
 
     With ``perplexity``, that of all runs on the first corpus is measured, too; ``marginal`` is the
     number of sentences on which syntactic models are searched.
     """
-    networks = _networks(runs)
+    sizes = []
+    for run in runs:
+        shape = getattr(getattr(run.settings.model, "network", None), "shape", None)
+        if shape is not None:
+            # The embeddings of Transformers are as wide as their states.
+            embedding = getattr(shape, "embedding", shape.hidden)
+            widths = {"hidden": shape.hidden, "embedding": embedding}
+            name = {"model": run.name.model, "corpus": run.name.corpus}
+            sizes.append({**name, "layers": shape.layers, **widths})
+    networks = pd.DataFrame(sizes) if sizes else None
     if not corpora:
         return CorpusTables(networks=networks)
     statistics = [
@@ -201,10 +200,7 @@ def corpus_tables(
     measured = None
     if runs and perplexity:
         measured = perplexities_of_runs(
-            runs,
-            corpora=corpora[:1],
-            marginal_sentences=marginal,
-            allow_unknown=allow_unknown,
+            runs, corpora=corpora[:1], marginal_sentences=marginal, allow_unknown=allow_unknown
         )
     return CorpusTables(
         perplexity=measured,
@@ -215,25 +211,6 @@ def corpus_tables(
     )
 
 
-def _networks(runs: Sequence[Run]) -> pd.DataFrame | None:
-    """Return the size of the network of each neural run; None if there is none."""
-    import pandas as pd
-
-    networks = []
-    for run in runs:
-        shape = getattr(getattr(run.settings.model, "network", None), "shape", None)
-        if shape is not None:
-            # The embeddings of Transformers are as wide as their states.
-            widths = {
-                "hidden": shape.hidden,
-                "embedding": getattr(shape, "embedding", shape.hidden),
-            }
-            name = {"model": run.name.model, "corpus": run.name.corpus}
-            networks.append({**name, "layers": shape.layers, **widths})
-    return pd.DataFrame(networks) if networks else None
-
-
-# ----------------------------------------------------------------------------
 # A published study from released surprisals and from runs, with its tables and files.
 
 
@@ -257,7 +234,7 @@ class Replication:
     @property
     def claims(self) -> pd.DataFrame:
         """One row per claim of the paper and source, with the verdict and its reason."""
-        return pd.DataFrame([asdict(claim) for claim in self.result.claims])
+        return claims_frame(self.result)
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -317,90 +294,35 @@ def study(
     names = suites_of_study(name) if suites is None else suites
     sources: dict[str, Results] = {}
     if surprisals is not None:
-        sources[RELEASED] = Results.of_imported(
-            _released(name, names, surprisals, materials, rules, conditions),
-            title=name,
-            origin="published",
-            ties=rule,
-        )
+        sets = surprisal_sets(surprisals)
+        if materials is None:
+            imported = import_tables(_suites(name, names, None, conditions), sets, rules)
+        else:
+            paths = material_paths(materials)
+            imported = import_layout(name, paths, sets, rules, conditions=conditions)
+        sources[RELEASED] = Results.of_imported(imported, title=name, origin="published", ties=rule)
     if runs:
         scored = _suites(name, names, materials, conditions)
         sources[OWN] = evaluate(
-            runs,
-            scored,
-            title=name,
-            in_vocabulary=in_vocabulary,
-            items=items,
-            ties=rule,
+            runs, scored, title=name, in_vocabulary=in_vocabulary, items=items, ties=rule,
             allow_unknown=allow_unknown,
-        )
+        )  # fmt: skip
     sources = {source: replace(results, min_items=min_items) for source, results in sources.items()}
-    skipped = {results.folder.path for results in sources.values() for results in results.skipped}
+    skipped = {status.folder.path for results in sources.values() for status in results.skipped}
     described = corpus_tables(
-        [run for run in runs if run.path not in skipped],
-        corpora,
-        cache=Path(cache),
-        perplexity=spec.perplexity,
-        marginal=marginal_sentences,
-        allow_unknown=allow_unknown,
-    )
+        [run for run in runs if run.path not in skipped], corpora, cache=Path(cache),
+        perplexity=spec.perplexity, marginal=marginal_sentences, allow_unknown=allow_unknown,
+    )  # fmt: skip
     last = list(sources)[-1]
     evidence = [
         study_evidence(
-            name,
-            source,
-            results,
-            corpora=described if source == last else None,
-            correction=correction,
-            weights=weights,
+            name, source, results, corpora=described if source == last else None,
+            correction=correction, weights=weights,
         )
         for source, results in sources.items()
-    ]
-    facts = _facts(sources, surprisals, materials)
-    notes = [
-        f"{source}: {note}" for source, results in sources.items() for note in left_out(results)
-    ]
-    notes += [f"{source}: {note}" for source, results in sources.items() for note in results.notes]
-    result = replace(spec.result(evidence), facts=facts, notes=notes)
-    return Replication(result=result, sources=sources)
-
-
-def _released(
-    name: str,
-    suites: Sequence[str],
-    surprisals: SurprisalPaths,
-    materials: MaterialPaths | None,
-    rules: PairingRules,
-    conditions: ConditionSource,
-) -> Imported:
-    """Import surprisals in the published layout, or tables for the suites of Gardenpath."""
-    sets = surprisal_sets(surprisals)
-    if materials is None:
-        return import_tables(_suites(name, suites, None, conditions), sets, rules)
-    paths = material_paths(materials)
-    return import_layout(name, paths, sets, rules, conditions=conditions)
-
-
-def _suites(
-    name: str,
-    suites: Sequence[str],
-    materials: MaterialPaths | None,
-    conditions: ConditionSource,
-) -> list[Suite]:
-    """Return the published suites, if materials are given, else those of Gardenpath."""
-    if materials is not None:
-        return published_suites(name, material_paths(materials), conditions)
-    return load_suites([one for given in suites for one in suites_of_set(given)])
-
-
-def _facts(
-    sources: Mapping[str, Results],
-    surprisals: SurprisalPaths | None,
-    materials: MaterialPaths | None,
-) -> dict[str, str]:
-    """Return what the report says about the sources."""
+    ]  # fmt: skip
     facts = {
-        source: f"{enumeration([name.model for name in results.names])} "
+        source: f"{enumeration([run.model for run in results.names])} "
         f"({plural(len(results.names), 'run')}, {plural(len(results.suites), 'suite')})"
         for source, results in sources.items()
     }
@@ -408,18 +330,29 @@ def _facts(
         facts["surprisals"] = shown_paths(surprisals)
     if materials is not None:
         facts["materials"] = shown_paths(materials)
-    return {**facts, **_searches(sources), "versions": versions("numpy", "scipy", "pandas")}
+    facts |= {**_searches(sources), "versions": versions("numpy", "scipy", "pandas")}
+    notes = [f"{source}: {note}" for source, own in sources.items() for note in left_out(own)]
+    notes += [f"{source}: {note}" for source, own in sources.items() for note in own.notes]
+    result = replace(spec.result(evidence), facts=facts, notes=notes)
+    return Replication(result=result, sources=sources)
+
+
+def _suites(
+    name: str, suites: Sequence[str], materials: MaterialPaths | None, conditions: ConditionSource
+) -> list[Suite]:
+    """Return the published suites, if materials are given, else those of Gardenpath."""
+    if materials is not None:
+        return published_suites(name, material_paths(materials), conditions)
+    return load_suites([suite for names in suites for suite in suites_of_set(names)])
 
 
 def _searches(sources: Mapping[str, Results]) -> dict[str, str]:
     """Return the search of the syntactic models, if there are any, with its settings."""
-    found = dict.fromkeys(results.search for results in sources.values() if results.search)
-    return {"search": "; ".join(found)} if found else {}
+    searches = dict.fromkeys(results.search for results in sources.values() if results.search)
+    return {"search": "; ".join(searches)} if searches else {}
 
 
-# ----------------------------------------------------------------------------
 # study=: the tables, figures and claims of a published study, from files and from runs.
-
 
 # Notes on the terminal; the report has all.
 _MOST_NOTES = 6
@@ -436,28 +369,17 @@ def study_folder(settings: EvaluateSettings) -> Path:
 def run_study(settings: EvaluateSettings, task: StudyTask) -> None:
     """Compute, print and write."""
     assert settings.study is not None, "the settings are checked"
-    asked = settings.study
+    chosen = settings.study
     runs = asked_runs(settings) if settings.run_folders else Runs()
     replication = study(
-        asked.name,
-        surprisals=task.surprisals,
-        materials=task.materials,
-        runs=runs,
-        corpora=settings.named_corpora,
-        suites=asked.suites,
-        in_vocabulary=asked.in_vocabulary,
-        items=asked.items,
-        released_items=task.items,
-        conditions=task.conditions,
-        pairing=task.pairing,
-        correction=task.correction,
-        weights=task.weights,
-        ties=task.tie_rule,
-        min_items=task.min_items,
-        allow_unknown=task.allow_unknown,
-        marginal_sentences=task.marginal_sentences,
-        cache=settings.paths.cache,
-    )
+        chosen.name,
+        surprisals=task.surprisals, materials=task.materials, runs=runs,
+        corpora=settings.named_corpora, suites=chosen.suites, in_vocabulary=chosen.in_vocabulary,
+        items=chosen.items, released_items=task.items, conditions=task.conditions,
+        pairing=task.pairing, correction=task.correction, weights=task.weights, ties=task.tie_rule,
+        min_items=task.min_items, allow_unknown=task.allow_unknown,
+        marginal_sentences=task.marginal_sentences, cache=settings.paths.cache,
+    )  # fmt: skip
     for results in replication.sources.values():
         print_unusable(results)
     for note in replication.result.notes[:_MOST_NOTES]:

@@ -1,7 +1,13 @@
-"""Means and intervals of Wilcox et al. 2019, which its figures and claims are made of."""
+"""Wilcox et al. 2019: suppression and recovery of expectations, in embeddings and islands.
+
+``replicate`` computes ``SUPPRESSION`` from surprisals of the released items or of our own suites.
+Means and changes of effects come first, then the claims of the paper, each judged by the data of a
+source, then the cells of its figures. Files are read in ``suppression_files``.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,11 +82,10 @@ def condition_means(
         )
     except StatisticsError:
         by_item = chosen.groupby([column, "item"], sort=False)["value_bits"].mean()
+        groups = by_item.groupby(column, sort=False)
         return {
-            str(name): Interval(
-                mean=float(values.mean()), low=math.nan, high=math.nan, n=len(values)
-            )
-            for name, values in by_item.groupby(column, sort=False)
+            str(name): Interval(mean=float(bits.mean()), low=math.nan, high=math.nan, n=len(bits))
+            for name, bits in groups
         }
 
 
@@ -99,17 +104,12 @@ def ordering_means(evidence: Evidence) -> list[tuple[ModelRows, dict[str, Interv
     return [(model, condition_means(model.rows, "design", DESIGNS)) for model in models]
 
 
-# ----------------------------------------------------------------------------
-# Changes of effects between conditions, in Wilcox et al. 2019, and how claims speak of them.
+# Changes of effects between conditions, and how claims speak of them.
 #
 # Changes of wh-effects are the interactions of filler and condition in mixed models (analyses
 # ``wh_contrasts`` and ``discharge_contrasts``), with the sign of the wh-effect.
 
-
 NEURAL_MODELS = ("transformer", "google", "gulordava")
-
-_BASELINES = ("ngram", "unigram")
-_TERM = "filler:position"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +131,7 @@ class EffectChange:
 
 
 def contrast_changes(
-    evidence: Evidence,
-    gap: str,
-    pairs: Sequence[tuple[str, str]],
-    *,
-    analysis: str = "wh_contrasts",
+    evidence: Evidence, gap: str, pairs: Sequence[tuple[str, str]], analysis: str
 ) -> list[EffectChange]:
     """Return the changes of wh-effects in these pairs of conditions, for all models."""
     # With a gap a filler lowers surprisal, so a stronger wh-effect is a more negative interaction.
@@ -143,7 +139,9 @@ def contrast_changes(
     changes = []
     for first, second in pairs:
         rows = evidence.estimates(analysis, gap=gap, contrast=f"{first} → {second}")
-        changes += [effect_change(row, sign) for row in rows if str(row["term"]).endswith(_TERM)]
+        changes += [
+            effect_change(row, sign) for row in rows if str(row["term"]).endswith("filler:position")
+        ]
     return changes
 
 
@@ -165,23 +163,20 @@ def effect_change(row: Mapping[str, Any], sign: float = 1.0) -> EffectChange:
 def is_neural(model: str) -> bool:
     """Whether a model is none of the n-gram baselines."""
     # The names of baselines with different settings go on: "ngram (order=3)".
-    return family_of(model) not in _BASELINES
+    return family_of(model) not in ("ngram", "unigram")
 
 
 def changes_of(changes: Sequence[EffectChange], models: Sequence[str]) -> list[EffectChange]:
     """Return the changes of these models, or of all neural models if none are named."""
-    return [
-        change
-        for change in changes
-        if (change.model in models if models else is_neural(change.model))
-    ]
+    if models:
+        return [change for change in changes if change.model in models]
+    return [change for change in changes if is_neural(change.model)]
 
 
 def changes_said(changes: Sequence[EffectChange], models: Sequence[str]) -> str:
     """Return the changes in words, and which of these models of the paper are lacking."""
-    return "; ".join(change.said for change in changes) + lacking_models(
-        [change.model for change in changes], models
-    )
+    known = [change.model for change in changes]
+    return "; ".join(change.said for change in changes) + lacking_models(known, models)
 
 
 def lacking_models(known: Sequence[str], models: Sequence[str]) -> str:
@@ -200,8 +195,7 @@ def why_untested(evidence: Evidence, analysis: str, models: Sequence[str]) -> st
     return f"needs {' or '.join(names)}"
 
 
-# ----------------------------------------------------------------------------
-# The claims of Wilcox et al. 2019 about centre embedding, each judged by the data of a source.
+# Claims about centre embedding, each judged by the data of a source.
 
 
 def _above_zero(evidence: Evidence, *, designs: Sequence[str], neural: bool) -> Judgement:
@@ -212,11 +206,12 @@ def _above_zero(evidence: Evidence, *, designs: Sequence[str], neural: bool) -> 
     said = _ordering_said(rows, neural=neural)
     unsure = [row for row in rows if row["estimate"] <= 0 or row["p"] >= ALPHA]
     lows = {
-        (model.rows["model"].iloc[0], model.corpus, design): mean.low
+        (model.rows["model"].iloc[0], model.corpus, f"{ORDERING}_{design}"): mean.low
         for model, means in ordering_means(evidence)
         for design, mean in means.items()
     }
-    if unsure and all(lows.get((*_run(row), _design(row)), math.nan) > 0 for row in unsure):
+    keys = [(str(row["model"]), str(row["corpus"]), str(row["effect"])) for row in unsure]
+    if keys and all(lows.get(key, math.nan) > 0 for key in keys):
         return depends(
             "the interval: those of the figure, which leave out the variance between items, are "
             f"above 0; t tests: {said}"
@@ -246,19 +241,11 @@ def _ordering_rows(
 def _ordering_said(rows: Sequence[Mapping[str, Any]], *, neural: bool) -> str:
     models = [SUPPRESSION_MODELS.key(str(row["model"])) for row in rows]
     said = "; ".join(
-        f"{SUPPRESSION_MODELS.label(model)}, {_design(row)}: {rounded(row['estimate'])} bits, "
-        f"{p_value(row['p'])}"
+        f"{SUPPRESSION_MODELS.label(model)}, {str(row['effect']).removeprefix(f'{ORDERING}_')}: "
+        f"{rounded(row['estimate'])} bits, {p_value(row['p'])}"
         for model, row in zip(models, rows, strict=True)
     )
     return said + (lacking_models(models, ()) if neural else "")
-
-
-def _run(row: Mapping[str, Any]) -> tuple[str, str]:
-    return str(row["model"]), str(row["corpus"])
-
-
-def _design(row: Mapping[str, Any]) -> str:
-    return str(row["effect"]).removeprefix(f"{ORDERING}_")
 
 
 def _length(evidence: Evidence) -> Judgement:
@@ -280,10 +267,10 @@ def _length(evidence: Evidence) -> Judgement:
 
 
 def _google_is_better_embedded(evidence: Evidence) -> Judgement:
-    found = [means for each, means in ordering_means(evidence) if each.model == "google"]
-    if not found or set(found[0]) != set(DESIGNS):
+    of_google = [means for model, means in ordering_means(evidence) if model.model == "google"]
+    if not of_google or set(of_google[0]) != set(DESIGNS):
         return untested("needs Google on centre embedding")
-    means = {design: interval.mean for design, interval in found[0].items()}
+    means = {design: interval.mean for design, interval in of_google[0].items()}
     said = ", ".join(f"{design} {rounded(means[design])}" for design in DESIGNS)
     is_larger = min(means["embedding"], means["long"]) > means["sentence"]
     return judged(is_larger, f"Google, bits: {said}")
@@ -348,12 +335,10 @@ ORDERING_CLAIMS = (
 )  # fmt: skip
 
 
-# ----------------------------------------------------------------------------
-# The claims of Wilcox et al. 2019, each judged by the data of a source.
+# Claims about islands.
 #
 # A claim about several models is judged by those that the source has, and its reason names the
 # others. Claims about "all models" of the paper are about all neural models of a source.
-
 
 # Own LSTMs count among those of the paper.
 _LSTMS = ("google", "gulordava", "lstm")
@@ -370,19 +355,19 @@ def _shift(
     ``models``: the models of the claim; empty for all neural models. ``excepted``: models and
     second conditions in which no such change is claimed.
     """
-    found = changes_of(contrast_changes(evidence, gap, pairs, analysis=analysis), models)
-    found = [x for x in found if (x.model, x.contrast.split(" → ")[1]) not in _prose(excepted)]
-    if not found:
+    exceptions = {(model, prose_name(condition)) for model, condition in excepted}
+    changes = [
+        change
+        for change in changes_of(contrast_changes(evidence, gap, pairs, analysis), models)
+        if (change.model, change.contrast.split(" → ")[1]) not in exceptions
+    ]
+    if not changes:
         return untested(why_untested(evidence, analysis, models))
-    said = changes_said(found, models)
-    changes = [x.bits * direction > 0 and x.p < ALPHA for x in found]
-    if all(changes) and not all(x.p < level for x in found):
+    said = changes_said(changes, models)
+    is_so = all(change.bits * direction > 0 and change.p < ALPHA for change in changes)
+    if is_so and not all(change.p < level for change in changes):
         return depends(f"the level of significance, as not all p are below .001: {said}")
-    return judged(all(changes), said)
-
-
-def _prose(excepted: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
-    return {(model, prose_name(condition)) for model, condition in excepted}
+    return judged(is_so, said)
 
 
 def _no_shift(
@@ -390,7 +375,7 @@ def _no_shift(
     upwards: bool = False, analysis: str = "wh_contrasts",
 ) -> Judgement:  # fmt: skip
     """Judge whether wh-effects do not change significantly, or (``upwards``) do not increase."""
-    changes = changes_of(contrast_changes(evidence, gap, pairs, analysis=analysis), models)
+    changes = changes_of(contrast_changes(evidence, gap, pairs, analysis), models)
     if not changes:
         return untested(why_untested(evidence, analysis, models))
     is_steady = all(change.p >= ALPHA or (upwards and change.bits < 0) for change in changes)
@@ -402,14 +387,13 @@ def _transformer_discharge(evidence: Evidence) -> Judgement:
     said, is_so = [], True
     for gap in (WITH_GAP, WITHOUT_GAP):
         for second, differs in (("adjunct_discharge", False), ("cnp_discharge", True)):
-            changes = contrast_changes(
-                evidence, gap, [("subject", second)], analysis="discharge_contrasts"
-            )
-            found = changes_of(changes, ("transformer",))
-            if not found:
+            pairs = [("subject", second)]
+            changes = contrast_changes(evidence, gap, pairs, "discharge_contrasts")
+            changes = changes_of(changes, ("transformer",))
+            if not changes:
                 return untested(why_untested(evidence, "discharge_contrasts", ("transformer",)))
-            is_so &= all((x.bits > 0 and x.p < ALPHA) == differs for x in found)
-            said += [f"{x.said} ({gap})" for x in found]
+            is_so &= all((change.bits > 0 and change.p < ALPHA) == differs for change in changes)
+            said += [f"{change.said} ({gap})" for change in changes]
     return judged(is_so, "; ".join(said))
 
 
@@ -434,11 +418,11 @@ def _ngram_has_no_wh_effects(evidence: Evidence) -> Judgement:
 
 def _google_in_and_behind(evidence: Evidence) -> Judgement:
     table = evidence.data.effects
-    chosen = table[(table["class"] == "islands") & (table["effect"] == WH_GAP)]
-    found = [rows for rows in suppression_models(evidence, chosen) if rows.model == "google"]
-    if not found:
+    table = table[(table["class"] == "islands") & (table["effect"] == WH_GAP)]
+    google = [model for model in suppression_models(evidence, table) if model.model == "google"]
+    if not google:
         return untested("needs Google on islands")
-    means = found[0].rows.groupby("modifier")["value_bits"].mean()
+    means = google[0].rows.groupby("modifier")["value_bits"].mean()
     inside = [float(means.get(name, math.nan)) for name in ("adjunct", "complex_np")]
     behind = [float(means.get(name, math.nan)) for name in ("over_adjunct", "over_complex_np")]
     said = (
@@ -540,9 +524,7 @@ SUPPRESSION_CLAIMS = (
 )  # fmt: skip
 
 
-# ----------------------------------------------------------------------------
-# Wilcox et al. 2019: suppression and recovery of expectations, in embeddings and islands.
-
+# The cells of figures.
 
 ISLANDS = ("object", "adjunct", "over_adjunct", "complex_np", "over_complex_np")
 DISCHARGE = ("subject", "adjunct_discharge", "cnp_discharge")
@@ -564,29 +546,31 @@ def _row_labels(evidence: Evidence) -> dict[str, str]:
     return {rows.key: rows.label for rows in suppression_models(evidence, evidence.data.effects)}
 
 
-def _cells(means: Mapping[str, Interval], order: Sequence[str], **keys: str) -> Iterator[StudyCell]:
+def _cells(
+    model: ModelRows, means: Mapping[str, Interval], order: Sequence[str], panel: str = ""
+) -> Iterator[StudyCell]:
     """Yield the cells of a model: conditions in this order as columns."""
     for condition in order:
         if condition in means:
             mean = means[condition]
             yield StudyCell(
-                column=condition, value=mean.mean, low=mean.low, high=mean.high, n=mean.n, **keys
-            )
+                panel=panel, row=model.key, column=condition, value=mean.mean, low=mean.low,
+                high=mean.high, n=mean.n,
+            )  # fmt: skip
 
 
 def _ordering_cells(evidence: Evidence) -> Iterator[StudyCell]:
     for model, means in ordering_means(evidence):
-        yield from _cells(means, DESIGNS, row=model.key)
+        yield from _cells(model, means, DESIGNS)
 
 
 def _verbs(evidence: Evidence) -> Iterator[StudyCell]:
     for model in suppression_models(evidence, embeddings(evidence)):
-        for design in DESIGNS:
-            for verb, label in VERBS.items():
-                chosen = model.rows[model.rows["effect"] == f"{verb}_{design}"]
-                values = chosen.groupby("item")["value_bits"].mean()
-                if len(values):
-                    yield mean_cell(values, row=model.key, column=f"{design} {label}")
+        for design, (verb, label) in itertools.product(DESIGNS, VERBS.items()):
+            chosen = model.rows[model.rows["effect"] == f"{verb}_{design}"]
+            values = chosen.groupby("item")["value_bits"].mean()
+            if len(values):
+                yield mean_cell(values, row=model.key, column=f"{design} {label}")
 
 
 def _wh_effects(evidence: Evidence, *, kind: str, order: Sequence[str]) -> Iterator[StudyCell]:
@@ -595,7 +579,7 @@ def _wh_effects(evidence: Evidence, *, kind: str, order: Sequence[str]) -> Itera
         chosen = table[(table["class"] == kind) & (table["effect"] == effect)]
         for model in suppression_models(evidence, chosen):
             means = condition_means(model.rows, "modifier", order)
-            yield from _cells(means, order, panel=effect, row=model.key)
+            yield from _cells(model, means, order, panel=effect)
 
 
 _BITS = FigureStyle(y_label="bits", reference=0.0)

@@ -145,7 +145,8 @@ def test_panels_group_rows_and_null_is_no_value(written: Path) -> None:
     part = published_part("one", "Figure 1")
     assert part.places == (("", "q", "b"), ("up", "r", "a"), ("down", "r", "a"), ("down", "r", "b"))
     assert part.columns == ["a", "b"]
-    assert part.rows("up") == ("r",) and part.rows("") == ("q",) and part.rows("left") == ()
+    compared = ComparedPart(StudyPart(number="Figure 1", title=""), part)
+    assert [compared.rows_of(panel) for panel in ("up", "", "left")] == [["r"], ["q"], []]
     assert published_part("one", "Figure 2").places == ()
 
 
