@@ -1,4 +1,7 @@
-"""Fonts for figures, which cover Chinese characters.
+"""What all figures share: fonts, colours, layout, output formats, panels and legends.
+
+``results`` and ``sentence`` draw with it, as do studies and the benchmarks; the colours and markers
+of models are in ``gardenpath.eval.display``. Figures are drawn inside ``look()``, without pyplot.
 
 Each character is taken from the first font that has it: matplotlib's DejaVu Sans, then the bundled
 Han characters (GB 2312, from Noto Sans CJK SC), then system fonts for rarer characters. The first
@@ -138,11 +141,7 @@ def embedded(text: str) -> str:
     return "data:font/otf;base64," + base64.b64encode(content.getvalue()).decode("ascii")
 
 
-# ----------------------------------------------------------------------------
-# Style of all figures: colours, lines, layout, and output formats.
-#
-# The colours and markers of models are in ``gardenpath.eval.display``.
-
+# Style: colours, lines, layout, and output formats.
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -301,10 +300,11 @@ def settle(figure: Figure) -> None:
         assert isinstance(text, Text)
         if not is_bundled(text.get_text()):
             text.set_fontfamily(list(families()))
-    for axis in (one for axes in figure.axes for one in (axes.xaxis, axes.yaxis)):
-        if not axis.get_label_text():
-            # An empty label needs no space beside the ticks.
-            axis.set_label_coords(0.5, 0.0)
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if not axis.get_label_text():
+                # An empty label needs no space beside the ticks.
+                axis.set_label_coords(0.5, 0.0)
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
@@ -336,9 +336,7 @@ def as_png(drawn: Pixels) -> bytes:
     return content.getvalue()
 
 
-# ----------------------------------------------------------------------------
 # Marks of near ties: a zigzag over the accuracies they could make, and hollow means in bits.
-
 
 ZIGZAG: dict[str, Any] = {"linewidth": 0.9, "zorder": 1.4}
 RANGE_LABEL = "near ties as wrong … as right"
@@ -346,16 +344,6 @@ MEAN_LABEL = "hollow: half or more near ties"
 
 _STEP = 0.018  # of the axis of accuracies
 _MARK = MarkerPath([(-2.0, -0.5), (-1.0, 0.5), (0.0, -0.5), (1.0, 0.5), (2.0, -0.5)])
-
-
-def draw_near_range(axis: Axes, row: Mapping[str, Any], *, place: float, colour: str) -> None:
-    """Draw a zigzag from the accuracy with near ties as wrong to that with near ties as right."""
-    low, high = row.get(IF_WRONG, np.nan), row.get(IF_RIGHT, np.nan)
-    if not high - low > 1e-9:
-        return
-    along = np.linspace(low, high, 2 * max(1, round((high - low) / (2 * _STEP))) + 1)
-    across = place + 0.13 * np.where(np.arange(len(along)) % 2, 1.0, -1.0)
-    axis.plot(along, across, color=colour, **ZIGZAG)
 
 
 def is_mostly_near(row: Mapping[str, Any]) -> bool:
@@ -378,12 +366,10 @@ def near_handles(table: pd.DataFrame) -> Iterator[Line2D]:
         )  # fmt: skip
 
 
-# ----------------------------------------------------------------------------
 # The two kinds of panels in most figures: models as rows, and models side by side.
 #
 # Both require a table with the columns model, corpus, mean, low and high. If it has the column
 # error, a broad pale bar shows the 95 % interval of the search error.
-
 
 CEILING_LINE: dict[str, Any] = {
     "color": INK,
@@ -422,13 +408,12 @@ def spread(axis: Axes, *, scale: Scale, vertical: bool) -> None:
     if scale.limits is None:
         axis.margins(0.08)
         return
-    ticks = [0.0, 0.25, 0.5, 0.75, 1.0]
-    labels = ["0", ".25", ".5", ".75", "1"]
+    ticks, labels = [0.0, 0.25, 0.5, 0.75, 1.0], ["0", ".25", ".5", ".75", "1"]
     if vertical:
-        axis.set_ylim(*scale.limits)
+        axis.set(ylim=scale.limits)
         axis.set_yticks(ticks, labels)
     else:
-        axis.set_xlim(*scale.limits)
+        axis.set(xlim=scale.limits)
         axis.set_xticks(ticks, labels)
 
 
@@ -465,7 +450,12 @@ def models_as_rows(
         colour, mark = styles[record["model"]]
         corpus = corpora.index(record["corpus"])
         axis.plot(_interval(record), [y, y], color=colour, linewidth=1.6)
-        draw_near_range(axis, record, place=y, colour=colour)
+        # From the accuracy with near ties as wrong to that with near ties as right.
+        low, high = record.get(IF_WRONG, np.nan), record.get(IF_RIGHT, np.nan)
+        if high - low > 1e-9:
+            along = np.linspace(low, high, 2 * max(1, round((high - low) / (2 * _STEP))) + 1)
+            across = y + 0.13 * np.where(np.arange(len(along)) % 2, 1.0, -1.0)
+            axis.plot(along, across, color=colour, **ZIGZAG)
         if (reach := search_reach(record)) > 0.0:
             ends = [record["mean"] - reach, record["mean"] + reach]
             axis.plot(ends, [y, y], color=colour, **SEARCH_BAR)
@@ -518,6 +508,8 @@ def models_side_by_side(
     axis.set_xlim(-0.55, len(values) - 0.45)
     axis.grid(False, axis="x")
     spread(axis, scale=scale, vertical=True)
+    if is_first(axis):
+        axis.set_ylabel(scale.label)
 
 
 def _corpus_look(place: int, colour: str) -> dict[str, Any]:
@@ -609,12 +601,6 @@ def place_legend(figure: Figure, handles: Sequence[Line2D]) -> None:
         fits = len(handles)
     rows = -(-len(handles) // fits)
     columns = -(-len(handles) // rows)
-    figure.legend(
-        handles=_by_rows(handles, columns), loc="outside lower center", ncols=columns,
-        columnspacing=1.4,
-    )  # fmt: skip
-
-
-def _by_rows(handles: Sequence[Line2D], columns: int) -> list[Line2D]:
-    """Reorder the entries to be read row by row, as legends are filled column by column."""
-    return [one for column in range(columns) for one in handles[column::columns]]
+    # Legends are filled column by column, but read row by row.
+    by_rows = [handle for column in range(columns) for handle in handles[column::columns]]
+    figure.legend(handles=by_rows, loc="outside lower center", ncols=columns, columnspacing=1.4)
