@@ -1,4 +1,9 @@
-"""Effects on filler-gap sentences: flips, checks of effects, correlations with frequency."""
+"""Ozaki et al. 2022: filler-gap constructions, measured locally, globally and by SLOR.
+
+``replicate`` computes ``FILLER_GAP`` from runs on our own suites; the materials were not released.
+Flips and other effects come first, then the claims of the paper, each judged by the data of a
+source, then the cells of its tables and figures.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +29,7 @@ from gardenpath.studies.study import (
     StudyCell,
     StudySpec,
     depends,
+    first_names,
     judged,
     significant,
     stars,
@@ -47,7 +53,7 @@ _COUNTED = {
 _DECIMALS = 9
 
 _Row = Mapping[str, Any]
-# Whether something is found, by model, corpus and construction; and a function that finds it, given
+# Whether there is an effect, by model, corpus and construction; and a function that finds it, given
 # a class and a metric.
 EffectsFound = dict[tuple[str, str, str], bool]
 EffectFinder = Callable[[Evidence, str, str], EffectsFound]
@@ -74,14 +80,9 @@ def flips(evidence: Evidence, kind: str, metric: str) -> EffectsFound:
 
 
 def effects(
-    evidence: Evidence,
-    kind: str,
-    metric: str,
-    *,
-    analysis: str,
-    check: EffectCheck,
+    evidence: Evidence, kind: str, metric: str, *, analysis: str, check: EffectCheck,
     gap: str | None = None,
-) -> EffectsFound:
+) -> EffectsFound:  # fmt: skip
     """Return whether an effect passes a check, by construction; with or without a gap only."""
     wanted = {"class": kind, "metric": metric} | ({} if gap is None else {"gap": gap})
     worse = metric_direction(metric)
@@ -125,37 +126,35 @@ def frequency_correlations(evidence: Evidence) -> dict[tuple[str, str, str, str]
     correlations = {}
     for treebank, counts in construction_frequencies(evidence).items():
         for key, means in strengths.items():
-            names = [
-                name for name, parts in _COUNTED.items() if name in counts and {*parts} <= {*means}
-            ]
-            values = [sum(means[part] for part in _COUNTED[name]) for name in names]
-            values = [v / len(_COUNTED[name]) for v, name in zip(values, names, strict=True)]
+            parts = {
+                name: names
+                for name, names in _COUNTED.items()
+                if name in counts and {*names} <= {*means}
+            }
+            values = [sum(means[name] for name in names) / len(names) for names in parts.values()]
             # Too few constructions, or the same estimate for all: no correlation.
             with suppress(StatisticsError):
-                correlations[*key, treebank] = pearson([counts[name] for name in names], values)
+                correlations[*key, treebank] = pearson([counts[name] for name in parts], values)
     return correlations
 
 
 def construction_frequencies(evidence: Evidence) -> dict[str, dict[str, float]]:
     """Return counts by treebank: the published ones, and those of the user's treebanks."""
-    frequencies: dict[str, dict[str, float]] = {}
-    published = published_part("filler_gap", "Table 2")
-    for (_, construction, corpus), value in published.values["printed"].items():
-        frequencies.setdefault(corpus, {})[construction] = value.value
+    printed = published_part("filler_gap", "Table 2").values["printed"]
+    rows = [(corpus, name, value.value) for (_, name, corpus), value in printed.items()]
     if evidence.data.constructions is not None:
-        for row in evidence.data.constructions.to_dict("records"):
-            frequencies.setdefault(str(row["corpus"]), {})[str(row["construction"])] = float(
-                row["count"]
-            )
+        own = evidence.data.constructions[["corpus", "construction", "count"]]
+        rows += own.itertuples(index=False, name=None)
+    frequencies: dict[str, dict[str, float]] = {}
+    for corpus, name, count in rows:
+        frequencies.setdefault(str(corpus), {})[str(name)] = float(count)
     return frequencies
 
 
-# ----------------------------------------------------------------------------
-# The claims of Ozaki et al. 2022, each judged by the data of a source.
+# The claims, each judged by the data of a source.
 #
 # The paper tests two LSTMs, Google's and Gulordava's. What it says of both is claimed of all
 # models of a source here; what it says of one of them only is left out.
-
 
 # Number of cells that a reason names.
 _SHOWN = 4
@@ -197,8 +196,7 @@ def _cells(keys: Sequence[tuple[str, str, str, str]]) -> str:
         f"{_model(model, corpus)}, {prose_name(name)}, {prose_name(metric)}"
         for metric, model, corpus, name in keys
     ]
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return "; ".join(names[:_SHOWN]) + more
+    return first_names(names, _SHOWN)
 
 
 def _model(model: str, corpus: str) -> str:
@@ -213,19 +211,11 @@ def _learnt_in_order(evidence: Evidence) -> Judgement:
             key = (metric, str(row["model"]), str(row["corpus"]))
             strength = -metric_direction(metric) * float(row["estimate"])
             strengths.setdefault(key, {})[str(row["modifier"])] = strength
-    full = [
-        constructions
-        for constructions in strengths.values()
-        if {"embwhq", "topic"} < set(constructions)
-    ]
+    full = [values for values in strengths.values() if {"embwhq", "topic"} < set(values)]
     if not full:
         return untested("needs embedded questions, topicalisation and other constructions")
-    best = sum(
-        max(constructions, key=constructions.__getitem__) == "embwhq" for constructions in full
-    )
-    worst = sum(
-        min(constructions, key=constructions.__getitem__) == "topic" for constructions in full
-    )
+    best = sum(max(values, key=values.__getitem__) == "embwhq" for values in full)
+    worst = sum(min(values, key=values.__getitem__) == "topic" for values in full)
     said = (
         f"embedded questions strongest in {best}, topicalisation weakest in {worst} of {len(full)}"
     )
@@ -234,16 +224,15 @@ def _learnt_in_order(evidence: Evidence) -> Judgement:
 
 def _frequent_is_learnt(evidence: Evidence) -> Judgement:
     """Judge whether frequent constructions interact more, in all models and metrics."""
-    correlations = {
-        key: it.r for key, it in frequency_correlations(evidence).items() if key[3] == "wsj"
-    }
-    if not correlations:
+    correlations = frequency_correlations(evidence).items()
+    strengths = {key: value.r for key, value in correlations if key[3] == "wsj"}
+    if not strengths:
         return untested("needs different estimates for at least three constructions")
     said = "; ".join(
         f"{_model(model, corpus)}, {prose_name(metric)} {rounded(r)}"
-        for (metric, model, corpus, _), r in correlations.items()
+        for (metric, model, corpus, _), r in strengths.items()
     )
-    is_so = all(r * metric_direction(metric) < 0 for (metric, *_), r in correlations.items())
+    is_so = all(r * metric_direction(metric) < 0 for (metric, *_), r in strengths.items())
     return judged(is_so, f"Pearson's r: {said}")
 
 
@@ -255,11 +244,8 @@ def _claim(
     wanted: bool = True,
 ) -> ClaimSpec:  # fmt: skip
     analysis, find = effect
-    judge = partial(
-        _counted, analysis=analysis, find=find, kind=kind, metrics=metrics, names=names,
-        wanted=wanted,
-    )  # fmt: skip
-    return ClaimSpec(place, text, judge)
+    options = {"kind": kind, "metrics": metrics, "names": names, "wanted": wanted}
+    return ClaimSpec(place, text, partial(_counted, analysis=analysis, find=find, **options))
 
 
 def _effect(analysis: str, check: EffectCheck, gap: str | None = None) -> _Effect:
@@ -414,10 +400,9 @@ FILLER_GAP_CLAIMS = (
 )  # fmt: skip
 
 
-# ----------------------------------------------------------------------------
-# Ozaki et al. 2022: filler-gap constructions, measured locally, globally and by SLOR.
+# The cells of tables and figures.
 
-
+_NO_RUNS = "there are no runs on these suites"
 _VARIANTS = {
     "that_nogap": "−licensor −gap",
     "what_nogap": "+licensor −gap",
@@ -435,23 +420,17 @@ _MODELS = {"google": "Google", "gulordava": "Gulordava"}
 _LABELS = {
     **_VARIANTS,
     **_METRIC_NAMES,
-    **{
-        f"{key} {gap}": f"{_METRIC_NAMES[key]}, {_GAPS[gap]}"
-        for key in _METRIC_NAMES
-        for gap in _GAPS
-    },
-    **{
-        f"{key} {place}": f"{_METRIC_NAMES[key]}, {place} gap"
-        for key in _METRIC_NAMES
-        for place in POSITIONS
-    },
+    **{f"{key} {gap}": f"{name}, {sign}" for key, name in _METRIC_NAMES.items()
+       for gap, sign in _GAPS.items()},
+    **{f"{key} {place}": f"{name}, {place} gap" for key, name in _METRIC_NAMES.items()
+       for place in POSITIONS},
     "comp_quant": "comparative",
     "cleft_adj": "cleft (adj.)",
     "cleft_noun": "cleft (noun)",
     "brown": "Brown",
     "wsj": "WSJ",
     **_MODELS,
-}
+}  # fmt: skip
 # Orders in the paper's figures: of metrics, constructions or positions, and variants.
 _ORDERS = {
     "metric": SENTENCE_METRICS,
@@ -472,18 +451,17 @@ def _place(row: Mapping[str, Any]) -> list[int]:
 
 def _row_labels(evidence: Evidence) -> dict[str, str]:
     """Return labels of models with their training corpus: ``LSTM (PTB)``."""
-    runs = evidence.data.sentences[["model", "corpus"]].drop_duplicates().to_dict("records")
-    return {
-        _row(run): f"{_LABELS.get(run['model'], prose_name(run['model']))}"
-        + (f" ({prose_name(run['corpus'])})" if run["corpus"] else "")
-        for run in runs
-    }
+    labels = {}
+    runs = evidence.data.sentences[["model", "corpus"]].drop_duplicates()
+    for model, corpus in runs.itertuples(index=False, name=None):
+        name = _LABELS.get(model, prose_name(model))
+        labels[_row(model, corpus)] = name + (f" ({prose_name(corpus)})" if corpus else "")
+    return labels
 
 
-def _row(row: Mapping[str, Any]) -> str:
+def _row(model: object, corpus: object) -> str:
     """Return the key of a model, with its training corpus if the paper has not one for it."""
-    model, corpus = str(row["model"]), str(row["corpus"])
-    return model if model in _MODELS else f"{model} {corpus}".strip()
+    return str(model) if model in _MODELS else f"{model} {corpus}".strip()
 
 
 def _estimated(
@@ -500,14 +478,19 @@ def _estimated(
         keys = [] if metric is not None else [str(row["metric"])]
         keys += [str(row["gap"])] if "gap" in row else []
         yield StudyCell(
-            panel=" ".join(keys), row=_row(row),
-            column=str(row["modifier"]), value=row["estimate"], low=row["low"],
-            high=row["high"], note=f"p = {row['p']:.4f}", stars=stars(row["p"]),
+            panel=" ".join(keys), row=_row(row["model"], row["corpus"]),
+            column=str(row["modifier"]), value=row["estimate"], low=row["low"], high=row["high"],
+            note=f"p = {row['p']:.4f}", stars=stars(row["p"]),
         )  # fmt: skip
 
 
-def _of(analysis: str, kind: str, metric: str | None = None) -> Callable[..., Iterator[StudyCell]]:
-    return partial(_estimated, analysis=analysis, kind=kind, metric=metric)
+def _effect_part(number: str, title: str, analysis: str, *key: str, **options: Any) -> PartSpec:
+    """Return a part with the estimates of an analysis; ``key`` is a class, and maybe a metric."""
+    cells = partial(_estimated, analysis=analysis, kind=key[0], metric=(*key, None)[1])
+    return PartSpec(
+        number=number, title=title, cells=cells, analysis=[analysis, *key], lacking=_NO_RUNS,
+        **options,
+    )  # fmt: skip
 
 
 def _means(evidence: Evidence) -> Iterator[StudyCell]:
@@ -523,39 +506,30 @@ def _means(evidence: Evidence) -> Iterator[StudyCell]:
             if len(values):
                 mean = bootstrap_mean(np.asarray(values, dtype=np.float64))
                 yield StudyCell(
-                    panel=f"{metric} {position}",
-                    row=_row({"model": model, "corpus": corpus}), column=str(condition),
-                    value=mean.mean,
-                    low=mean.low, high=mean.high, n=mean.n,
+                    panel=f"{metric} {position}", row=_row(model, corpus), column=str(condition),
+                    value=mean.mean, low=mean.low, high=mean.high, n=mean.n,
                 )  # fmt: skip
 
 
 def _counts(evidence: Evidence) -> Iterator[StudyCell]:
     """Yield the frequency of each construction in the treebanks that were counted."""
     table = evidence.data.constructions
-    if table is None:
-        return
-    for row in table.to_dict("records"):
-        yield StudyCell(
-            row=str(row["construction"]), column=str(row["corpus"]),
-            value=float(row["count"]),
-        )  # fmt: skip
+    for row in [] if table is None else table.to_dict("records"):
+        name, corpus, count = str(row["construction"]), str(row["corpus"]), float(row["count"])
+        yield StudyCell(row=name, column=corpus, value=count)
 
 
 def _correlations(evidence: Evidence) -> Iterator[StudyCell]:
     """Yield Pearson's r of the interaction with the frequency of constructions, by metric."""
-    for (metric, model, corpus, treebank), correlation in frequency_correlations(evidence).items():
-        yield StudyCell(
-            panel=metric, row=_row({"model": model, "corpus": corpus}),
-            column=treebank, value=correlation.r, n=correlation.n,
-        )  # fmt: skip
+    for (metric, model, corpus, treebank), known in frequency_correlations(evidence).items():
+        row = _row(model, corpus)
+        yield StudyCell(panel=metric, row=row, column=treebank, value=known.r, n=known.n)
 
 
 # Metrics have different units.
 _EFFECT = FigureStyle(y_label="effect", reference=0.0, same_scale=False)
 _GLOBAL_STYLE = FigureStyle(y_label="effect in bits per word", reference=0.0)
 _SLOR_STYLE = FigureStyle(y_label="effect in nats per word", reference=0.0)
-_NO_RUNS = "there are no runs on these suites"
 
 FILLER_GAP = StudySpec(
     name="filler_gap",
@@ -570,57 +544,43 @@ FILLER_GAP = StudySpec(
             cells=_means, lacking=_NO_RUNS, style=FigureStyle(y_label="mean", same_scale=False),
             note="Means with bootstrap intervals over sentences. The paper prints no numbers.",
         ),
-        PartSpec(
-            number="Section 3 flips", title="Study 1: effect of the licensor with and without gap",
-            cells=_of("flip", STUDY_1), analysis=["flip", STUDY_1],
-            lacking=_NO_RUNS,
+        _effect_part(
+            "Section 3 flips", "Study 1: effect of the licensor with and without gap",
+            "flip", STUDY_1,
             note="A flip: reliably positive without a gap and negative with one (SLOR: the other "
             "way round). The paper prints signs of SLOR that are those of a flip of surprisal.",
         ),
-        PartSpec(
-            number="Section 3 divisions", title="Study 1: effect of grammaticality",
-            cells=_of("division", STUDY_1), analysis=["division", STUDY_1],
-            lacking=_NO_RUNS,
+        _effect_part(
+            "Section 3 divisions", "Study 1: effect of grammaticality", "division", STUDY_1
         ),
-        PartSpec(
-            number="Figure 2", title="Interaction of licensor and gap, no embedding",
-            cells=_of("interaction", STUDY_2), analysis=["interaction", STUDY_2],
-            lacking=_NO_RUNS, style=_EFFECT,
+        _effect_part(
+            "Figure 2", "Interaction of licensor and gap, no embedding",
+            "interaction", STUDY_2, style=_EFFECT,
         ),
-        PartSpec(
-            number="Figure 3", title="Effect of the licensor with and without a gap, no embedding",
-            cells=_of("flip", STUDY_2), analysis=["flip", STUDY_2],
-            lacking=_NO_RUNS,
-            style=_EFFECT,
+        _effect_part(
+            "Figure 3", "Effect of the licensor with and without a gap, no embedding",
+            "flip", STUDY_2, style=_EFFECT,
         ),
-        PartSpec(
-            number="Figure 4", title="Effect of islands on the licensor, one embedding",
-            cells=_of("islandhood", STUDY_2), analysis=["islandhood", STUDY_2],
-            lacking=_NO_RUNS, style=_EFFECT,
+        _effect_part(
+            "Figure 4", "Effect of islands on the licensor, one embedding",
+            "islandhood", STUDY_2, style=_EFFECT,
             note="Interaction of licensor and island, with and without a gap.",
         ),
-        PartSpec(
-            number="Figure 5a", title="Effect of grammaticality on global surprisal, no embedding",
-            cells=_of("division", STUDY_2, "global_bits_per_word"),
-            analysis=["division", STUDY_2, "global_bits_per_word"],
-            lacking=_NO_RUNS, style=_GLOBAL_STYLE,
+        _effect_part(
+            "Figure 5a", "Effect of grammaticality on global surprisal, no embedding",
+            "division", STUDY_2, _GLOBAL, style=_GLOBAL_STYLE,
         ),
-        PartSpec(
-            number="Figure 5b", title="Effect of grammaticality on SLOR, no embedding",
-            cells=_of("division", STUDY_2, "slor"), analysis=["division", STUDY_2, "slor"],
-            lacking=_NO_RUNS, style=_SLOR_STYLE,
+        _effect_part(
+            "Figure 5b", "Effect of grammaticality on SLOR, no embedding",
+            "division", STUDY_2, _SLOR, style=_SLOR_STYLE,
         ),
-        PartSpec(
-            number="Figure 5c", title="Grammaticality and depth: global surprisal, no islands",
-            cells=_of("depth", STUDY_2, "global_bits_per_word"),
-            analysis=["depth", STUDY_2, "global_bits_per_word"],
-            lacking=_NO_RUNS, style=_GLOBAL_STYLE,
+        _effect_part(
+            "Figure 5c", "Grammaticality and depth: global surprisal, no islands",
+            "depth", STUDY_2, _GLOBAL, style=_GLOBAL_STYLE,
         ),
-        PartSpec(
-            number="Figure 5d", title="Grammaticality and depth: SLOR, no islands",
-            cells=_of("depth", STUDY_2, "slor"), analysis=["depth", STUDY_2, "slor"],
-            lacking=_NO_RUNS,
-            style=_SLOR_STYLE,
+        _effect_part(
+            "Figure 5d", "Grammaticality and depth: SLOR, no islands",
+            "depth", STUDY_2, _SLOR, style=_SLOR_STYLE,
         ),
         PartSpec(
             number="Table 1", title="Correlation of the interaction with frequency (Pearson's r)",

@@ -347,7 +347,8 @@ def estimate_rows(analysis: ReportedAnalysis) -> list[Estimate]:
     tables = analysis.tables
     if "estimates" in tables:
         tables = {"estimates": tables["estimates"]}
-    intercepts, rows = [], []
+    intercepts: list[Estimate] = []
+    rows: list[Estimate] = []
     for name, table in tables.items():
         if not set(ESTIMATES.names) <= set(table.columns):
             continue
