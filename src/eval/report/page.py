@@ -129,43 +129,34 @@ def perplexity_tables(content: ReportContent) -> Iterator[ReportTable]:
     """Yield a table for each set of runs that can be ranked.
 
     Rows on other sentences, and joint perplexities, are in tables of their own; the exact grammar
-    is beside perplexities of words alone.
+    is beside perplexities of words alone. Empty columns are left out.
     """
     groups: dict[tuple[str, int, int, bool], list[PerplexityRow]] = {}
     for row in content.perplexity:
         groups.setdefault(row.basis, []).append(row)
     for number, ((corpus, sentences, _, is_joint), rows) in enumerate(groups.items()):
+        numbers = {
+            "perplexity": [row.perplexity for row in rows],
+            "perplexity without end": [row.perplexity_without_end for row in rows],
+            "bits/sentence": [row.bits_per_sentence for row in rows],
+            "excess bits/word": [row.excess_bits_per_word for row in rows],
+        }
+        frame = pd.DataFrame({"model": [row.model for row in rows]})
+        frame["seed"] = pd.array([row.seed for row in rows], dtype="Int64")
+        frame = frame.assign(**numbers).astype(dict.fromkeys(numbers, "float64"))
+        note = "Per word; the end of each sentence counts as a word unless stated otherwise. "
+        if is_joint:
+            note += "Words together with their gold trees (joint): more bits than for words alone."
+        elif any(row.model.endswith(MARGINAL) for row in rows):
+            note += "Words alone; models with trees are summed over trees (marginal)."
         yield ReportTable(
             name=f"perplexity-{number}",
             title=f"Perplexity {'with gold trees ' if is_joint else ''}on "
             f"{plural(sentences, 'test sentence')} of {corpus}",
-            frame=_perplexity_frame(rows),
-            note="Per word; the end of each sentence counts as a word unless stated otherwise. "
-            + (
-                "Words together with their gold trees (joint): more bits than for words alone."
-                if is_joint
-                else "Words alone; models with trees are summed over trees (marginal)."
-                if any(row.model.endswith(MARGINAL) for row in rows)
-                else ""
-            ),
+            frame=frame.dropna(axis="columns", how="all"),
+            note=note,
             strong=(EXACT,),
         )
-
-
-def _perplexity_frame(rows: Sequence[PerplexityRow]) -> pd.DataFrame:
-    """Return the columns of a table of perplexities, without empty ones."""
-    columns = {
-        "model": [row.model for row in rows],
-        "seed": pd.array([row.seed for row in rows], dtype="Int64"),
-        "perplexity": [row.perplexity for row in rows],
-        "perplexity without end": [row.perplexity_without_end for row in rows],
-        "bits/sentence": [row.bits_per_sentence for row in rows],
-        "excess bits/word": [row.excess_bits_per_word for row in rows],
-    }
-    frame = pd.DataFrame(columns)
-    for name in list(columns)[2:]:
-        frame[name] = frame[name].astype("float64")
-    return frame.dropna(axis="columns", how="all")
 
 
 def excess_table(content: ReportContent) -> ReportTable | None:
@@ -183,14 +174,14 @@ def excess_table(content: ReportContent) -> ReportTable | None:
         return None
     both["excess"] = both["surprisal_bits"] - both["surprisal_bits_exact"]
     both["critical"] = is_critical(content, both)
-    groups = both.groupby(["model", "corpus"], sort=False)
+    by = ["model", "corpus"]
+    groups = both.groupby(by, sort=False)
+    critical = both[both["critical"]].groupby(by, sort=False)
     frame = pd.DataFrame(
         {
             "words": groups["word_id"].size() // groups["run"].nunique(),
             "excess bits/word": groups["excess"].mean(),
-            "in critical regions": both[both["critical"]]
-            .groupby(["model", "corpus"], sort=False)["excess"]
-            .mean(),
+            "in critical regions": critical["excess"].mean(),
         }
     )
     return ReportTable(
@@ -292,13 +283,7 @@ FOLDED = ("sentences", "doubts", "perplexity", "training", "runs")
 # always is.
 OPEN_HEIGHTS = {"accuracy": 1100, "effects": 1000}
 SCRIPTS = (
-    "tables.js",
-    "trees.js",
-    "downloads.js",
-    "chart.js",
-    "cells.js",
-    "explorer.js",
-    "folds.js",
+    *("tables.js", "trees.js", "downloads.js", "chart.js", "cells.js", "explorer.js", "folds.js"),
 )
 
 

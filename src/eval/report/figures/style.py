@@ -59,19 +59,9 @@ MISSING_GLYPH = "〓"
 
 # Families with Han characters on common systems, the most complete first.
 SYSTEM_FAMILIES = (
-    "Noto Sans CJK SC",
-    "Noto Sans CJK TC",
-    "Noto Sans CJK JP",
-    "Source Han Sans SC",
-    "Source Han Sans CN",
-    "PingFang SC",
-    "Hiragino Sans GB",
-    "Microsoft YaHei",
-    "SimHei",
-    "WenQuanYi Micro Hei",
-    "WenQuanYi Zen Hei",
-    "Droid Sans Fallback",
-    "Arial Unicode MS",
+    *("Noto Sans CJK SC", "Noto Sans CJK TC", "Noto Sans CJK JP", "Source Han Sans SC"),
+    *("Source Han Sans CN", "PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "SimHei"),
+    *("WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Droid Sans Fallback", "Arial Unicode MS"),
 )
 
 
@@ -102,21 +92,20 @@ def _characters(names: tuple[str, ...]) -> frozenset[int]:
     return frozenset(points)
 
 
+def _has(families: tuple[str, ...], letter: str) -> bool:
+    return ord(letter) in _characters(families) or letter == "\n"
+
+
 def is_bundled(text: str) -> bool:
     """Whether the bundled fonts have every character."""
-    known = _characters(bundled_families())
-    return all(ord(letter) in known or letter == "\n" for letter in text)
+    return all(_has(bundled_families(), letter) for letter in text)
 
 
 def drawable(text: object) -> str:
     """Return the text with every character that no font has replaced by the geta mark."""
-    written = str(text)
-    if is_bundled(written):
+    if is_bundled(written := str(text)):
         return written
-    known = _characters(families())
-    return "".join(
-        letter if ord(letter) in known or letter == "\n" else MISSING_GLYPH for letter in written
-    )
+    return "".join(letter if _has(families(), letter) else MISSING_GLYPH for letter in written)
 
 
 def embedded(text: str) -> str:
@@ -351,21 +340,6 @@ def is_mostly_near(row: Mapping[str, Any]) -> bool:
     return bool(row.get(NEAR_SHARE, 0.0) >= MOSTLY_NEAR)
 
 
-def near_handles(table: pd.DataFrame) -> Iterator[Line2D]:
-    """Yield the entries of the legend for the marks that a table of means leads to."""
-    models = table[table["model"] != EXACT]
-    if IF_RIGHT in table.columns and (models[IF_RIGHT] - models[IF_WRONG] > 1e-9).any():
-        yield Line2D(
-            [], [], color=MUTED, marker=_MARK, markersize=18, fillstyle="none", ls="none",
-            label=RANGE_LABEL,
-        )  # fmt: skip
-    if NEAR_SHARE in table.columns and (models[NEAR_SHARE] >= MOSTLY_NEAR).any():
-        yield Line2D(
-            [], [], color=MUTED, marker="o", ls="none", markerfacecolor=PAPER,
-            label=MEAN_LABEL,
-        )  # fmt: skip
-
-
 # The two kinds of panels in most figures: models as rows, and models side by side.
 #
 # Both require a table with the columns model, corpus, mean, low and high. If it has the column
@@ -553,43 +527,35 @@ def widest_label(panels: Iterable[Sequence[str]]) -> float:
     return found
 
 
-def _handles(
-    models: Sequence[str], corpora: Sequence[str], scale: Scale, marks: bool
-) -> Iterator[Line2D]:
-    """Yield the entries of the legend."""
-    styles = model_styles(models)
-    for model in models:
-        colour, mark = styles[model]
-        if model == EXACT:
-            marker = mark if marks else "none"
-            label = scale.exact_label
-            yield Line2D([], [], **CEILING_LINE, marker=marker, markerfacecolor=PAPER, label=label)
-        elif marks:
-            yield Line2D([], [], color=colour, marker=mark, ls="none", label=figure_label(model))
-    if len(corpora) > 1:
-        for place, corpus in enumerate(corpora):
-            yield Line2D(
-                [], [], color=MUTED, marker="o", ls="none",
-                label=figure_label(corpus), **_corpus_look(place, MUTED),
-            )  # fmt: skip
-    yield Line2D([], [], **CHANCE_LINE, label=scale.reference_label)
-
-
 def add_legend(
-    figure: ReportFigure,
-    table: pd.DataFrame,
-    *,
-    models: Sequence[str],
-    corpora: Sequence[str],
-    scale: Scale,
-    marks: bool,
-) -> None:
-    """Add one legend below all panels; models are listed only if they are not rows.
+    figure: ReportFigure, table: pd.DataFrame, *, models: Sequence[str], corpora: Sequence[str],
+    scale: Scale, marks: bool,
+) -> None:  # fmt: skip
+    """Add one legend below all panels; models are listed only if they are not rows (``marks``).
 
     ``table`` has the means that are drawn, and becomes the ``numbers`` of the figure.
     """
-    known = _handles(models_in_order(models), corpora, scale, marks)
-    place_legend(figure, [*known, *near_handles(table)])
+    handles = []
+    for model, (colour, mark) in model_styles(models_in_order(models)).items():
+        if model == EXACT:
+            look = {**CEILING_LINE, "marker": mark if marks else "none", "markerfacecolor": PAPER}
+            handles.append(Line2D([], [], **look, label=scale.exact_label))
+        elif marks:
+            label = figure_label(model)
+            handles.append(Line2D([], [], color=colour, marker=mark, ls="none", label=label))
+    dots: dict[str, Any] = {"color": MUTED, "marker": "o", "ls": "none"}
+    for place, corpus in enumerate(corpora if len(corpora) > 1 else ()):
+        look = {**dots, **_corpus_look(place, MUTED)}
+        handles.append(Line2D([], [], **look, label=figure_label(corpus)))
+    handles.append(Line2D([], [], **CHANCE_LINE, label=scale.reference_label))
+    # The marks of near ties that the table leads to.
+    known = table[table["model"] != EXACT]
+    if IF_RIGHT in table.columns and (known[IF_RIGHT] - known[IF_WRONG] > 1e-9).any():
+        look = {**dots, "marker": _MARK, "markersize": 18, "fillstyle": "none"}
+        handles.append(Line2D([], [], **look, label=RANGE_LABEL))
+    if NEAR_SHARE in table.columns and (known[NEAR_SHARE] >= MOSTLY_NEAR).any():
+        handles.append(Line2D([], [], **dots, markerfacecolor=PAPER, label=MEAN_LABEL))
+    place_legend(figure, handles)
     figure.numbers = table
 
 
