@@ -163,9 +163,7 @@ def _is_same(value: float, published: float, digits: int) -> bool:
     return is_cut or abs(value - published) <= unit / 2.0 + 1e-9
 
 
-# ----------------------------------------------------------------------------
 # Computed cells beside the published ones, for tables, figures and files.
-
 
 # Columns of the files of tables and figures.
 _COLUMNS = (

@@ -33,11 +33,9 @@ from gardenpath.studies.study import (
     StudyCell,
     StudyModels,
     StudySpec,
-    corpora_of,
     depends,
     judged,
     names_or_none,
-    rows_by_model,
     short_count,
     untested,
 )
@@ -119,8 +117,7 @@ def _by_model(
     table = chosen_items(table, items)
     means = table.groupby([*_SUITE, "item"], sort=False, dropna=False)[column].mean()
     known = means[np.isfinite(means)].reset_index()
-    corpora = corpora_of(evidence.data.items, evidence.data.effects)
-    return rows_by_model(known, REFLEXIVE_MODELS, corpora=corpora) if len(known) else []
+    return REFLEXIVE_MODELS.rows(known, evidence) if len(known) else []
 
 
 def outcomes(evidence: Evidence, experiment: str, items: ItemChoice) -> list[ModelRows]:
@@ -205,7 +202,10 @@ class _Judge:
             f"{accuracy.model.label} {accuracy.value:.3f} ± {accuracy.reach:.3f}"
             for accuracy in known
         )
-        return judged(is_so, said + _lacking([accuracy.model for accuracy in known], models))
+        return judged(
+            is_so,
+            said + REFLEXIVE_MODELS.lacking([accuracy.model.model for accuracy in known], models),
+        )
 
     def relative_clauses_are_harder(self, evidence: Evidence) -> Judgement:
         """Judge whether each model is less accurate in Exp. 1a than in Exp. 1b."""
@@ -222,7 +222,7 @@ class _Judge:
             "in complements"
             for clause, complement in pairs
         )
-        lacking = _lacking([clause.model for clause, _ in pairs], _LARGE)
+        lacking = REFLEXIVE_MODELS.lacking([clause.model.model for clause, _ in pairs], _LARGE)
         is_harder = all(clause.value < complement.value for clause, complement in pairs)
         return judged(is_harder, said + lacking)
 
@@ -290,19 +290,14 @@ def _distractors(
             more, reach = _difference(herself, other)
             is_so &= more > reach if claimed == "higher" else abs(more) <= reach
             said.append(f"{model.label}, herself − {pronoun}: {rounded(more)} ± {rounded(reach)}")
-    return judged(is_so, " bits; ".join(said) + " bits" + _lacking(effects, models))
+    lacking = REFLEXIVE_MODELS.lacking([model.model for model in effects], models)
+    return judged(is_so, " bits; ".join(said) + " bits" + lacking)
 
 
 def _difference(first: Floats, second: Floats) -> tuple[float, float]:
     """Return the difference of two means and the half-width of its 95 % interval (Welch)."""
     variance = np.var(first, ddof=1) / len(first) + np.var(second, ddof=1) / len(second)
     return float(first.mean() - second.mean()), NORMAL * math.sqrt(variance)
-
-
-def _lacking(with_data: Sequence[ModelRows], models: Sequence[str]) -> str:
-    known = {rows.model for rows in with_data}
-    lacking = [REFLEXIVE_MODELS.label(name) for name in models if name not in known]
-    return f" (not in this source: {names_or_none(lacking)})" if lacking else ""
 
 
 def _needs(models: Sequence[str], experiment: str) -> Judgement:
@@ -411,12 +406,8 @@ _LABELS = {
 
 
 def _row_labels(evidence: Evidence) -> dict[str, str]:
-    return {rows.key: rows.label for rows in _models(evidence)}
-
-
-def _models(evidence: Evidence) -> list[ModelRows]:
-    corpora = corpora_of(evidence.data.items, evidence.data.effects)
-    return rows_by_model(evidence.data.items, REFLEXIVE_MODELS, corpora=corpora)
+    rows = REFLEXIVE_MODELS.rows(evidence.data.items, evidence)
+    return {model.key: model.label for model in rows}
 
 
 def _training_data(evidence: Evidence) -> Iterator[StudyCell]:
@@ -427,7 +418,7 @@ def _training_data(evidence: Evidence) -> Iterator[StudyCell]:
     train = table[table["split"] == "train"].set_index("corpus")
     names = {"tokens": "tokens", "vocabulary": "vocabulary"}
     names |= {f"count_{pronoun}": pronoun for pronoun in PRONOUNS}
-    for model in _models(evidence):
+    for model in REFLEXIVE_MODELS.rows(evidence.data.items, evidence):
         known = train.loc[model.corpus].dropna() if model.corpus in train.index else {}
         for name, column in names.items():
             if name in known:

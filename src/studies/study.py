@@ -154,16 +154,12 @@ class StudyResult:
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
-# ----------------------------------------------------------------------------
 # Means with intervals, and the cells made of them.
-
 
 # Half-width of a 95 % interval in standard errors (normal approximation).
 Z = 1.96
 
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
-
-_RUN = ["model", "corpus", "seed", "run"]
 
 
 def stars(p: float) -> str:
@@ -185,14 +181,6 @@ def mean_cell(values: Sequence[float] | pd.Series, **keys: Any) -> StudyCell:
     return StudyCell(value=mean, low=mean - reach, high=mean + reach, n=len(known), **keys)
 
 
-def suite_accuracies(items: pd.DataFrame) -> pd.DataFrame:
-    """Return the accuracy of every run on every suite: the mean over predictions and items."""
-    keys = [*_RUN, "class", "modifier"]
-    per_item = items.groupby([*keys, "suite", "item"], dropna=False, sort=False)["outcome"].mean()
-    means = per_item.groupby(keys, dropna=False, sort=False).mean()
-    return means.rename("accuracy").reset_index()
-
-
 def short_count(count: int) -> str:
     """Return a count as papers print it: 974K, 7M."""
     if count >= 1_000_000:
@@ -200,9 +188,7 @@ def short_count(count: int) -> str:
     return f"{count / 1_000:.0f}K" if count >= 1_000 else str(count)
 
 
-# ----------------------------------------------------------------------------
 # What a source says: its tables and its analyses, asked by claims and tables of a study.
-
 
 # Values of the column ``gap`` of analyses that separate sentences with and without a gap.
 WITH_GAP, WITHOUT_GAP = "with a gap", "without a gap"
@@ -227,8 +213,11 @@ class Evidence:
 
     @cached_property
     def accuracies(self) -> pd.DataFrame:
-        """The accuracy of every run on every suite."""
-        return suite_accuracies(self.data.items)
+        """The accuracy of every run on every suite: the mean over predictions and items."""
+        keys = ["model", "corpus", "seed", "run", "class", "modifier"]
+        groups = self.data.items.groupby([*keys, "suite", "item"], dropna=False, sort=False)
+        means = groups["outcome"].mean().groupby(keys, dropna=False, sort=False).mean()
+        return means.rename("accuracy").reset_index()
 
     def mean_accuracies(self, *keys: str) -> pd.Series:
         """Return mean accuracies over suites and runs, by these columns."""
@@ -312,9 +301,7 @@ def names_or_none(names: Sequence[str]) -> str:
     return ", ".join(names) or "none"
 
 
-# ----------------------------------------------------------------------------
-# Specification of a study: how each of its tables, figures and claims is computed.
-
+# How each table, figure and claim of a study is computed.
 
 # What a source says about a claim: the verdict and its reason.
 Judgement = tuple[Verdict, str]
@@ -417,8 +404,18 @@ def untested(reason: str) -> Judgement:
     return "not tested", reason
 
 
-# ----------------------------------------------------------------------------
 # The rows of a table by model, with the keys and labels that models have in a study.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRows:
+    """The rows of a model that was trained on one corpus; ``key`` has the corpus if needed."""
+
+    key: str
+    label: str
+    model: str
+    corpus: str
+    rows: pd.DataFrame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -440,47 +437,37 @@ class StudyModels:
         """Return the label of a model."""
         return self.labels.get(key) or prose_name(key)
 
+    def lacking(self, known: Iterable[str], wanted: Sequence[str]) -> str:
+        """Return which of the wanted models are not among the known ones, in parentheses."""
+        known = set(known)
+        lacking = [self.label(name) for name in wanted if name not in known]
+        return f" (not in this source: {names_or_none(lacking)})" if lacking else ""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRows:
-    """The rows of a model that was trained on one corpus; ``key`` has the corpus if needed."""
+    def rows(self, table: pd.DataFrame, evidence: Evidence) -> list[ModelRows]:
+        """Return the rows of each model and corpus, in the paper's order.
 
-    key: str
-    label: str
-    model: str
-    corpus: str
-    rows: pd.DataFrame
+        If the source has several corpora, keys and labels name the corpus. Models whose names are
+        spellings of one key stay apart, under their own names.
+        """
+        tables = (evidence.data.items, evidence.data.effects)
+        corpora = {str(name) for rows in tables for name in rows.get("corpus", ())}
+        keys = {name: self.key(str(name)) for name in table["model"].unique()}
+        shared = {key for key, count in Counter(keys.values()).items() if count > 1}
+        names = table["model"].map({n: str(n) if key in shared else key for n, key in keys.items()})
+        models = []
+        groups = table.groupby([names, table["corpus"]], sort=False, dropna=False)
+        for (model, corpus), rows in groups:
+            key, label, has_corpus = str(model), self.label(model), len(corpora) > 1 and corpus
+            if has_corpus:
+                key, label = f"{model} {corpus}", f"{label} ({prose_name(corpus)})"
+            models.append(
+                ModelRows(key=key, label=label, model=str(model), corpus=str(corpus), rows=rows)
+            )
+        # The paper's order, others after it from simple ones on.
+        places = {key: place for place, key in enumerate(self.labels)}
 
+        def place(row: ModelRows) -> tuple[int, int, str, str]:
+            rank = places.get(row.model, len(places))
+            return rank, family_rank(row.model), row.model, row.corpus
 
-def rows_by_model(
-    table: pd.DataFrame, models: StudyModels, *, corpora: Sequence[str]
-) -> list[ModelRows]:
-    """Return the rows of each model and corpus, in the paper's order.
-
-    ``corpora`` are all corpora of the source: with several, keys and labels name the corpus. Models
-    whose names are spellings of one key stay apart, under their own names.
-    """
-    by_model = []
-    keys = {name: models.key(str(name)) for name in table["model"].unique()}
-    shared = {key for key, count in Counter(keys.values()).items() if count > 1}
-    names = table["model"].map({n: str(n) if key in shared else key for n, key in keys.items()})
-    for (model, corpus), rows in table.groupby([names, table["corpus"]], sort=False, dropna=False):
-        has_corpus = len(set(corpora)) > 1 and bool(corpus)
-        key = f"{model} {corpus}" if has_corpus else str(model)
-        label = models.label(model) + (f" ({prose_name(corpus)})" if has_corpus else "")
-        by_model.append(
-            ModelRows(key=key, label=label, model=str(model), corpus=str(corpus), rows=rows)
-        )
-    # The paper's order, others after it from simple ones on.
-    places = {key: place for place, key in enumerate(models.labels)}
-    return sorted(
-        by_model,
-        key=lambda row: (
-            *(places.get(row.model, len(places)), family_rank(row.model), row.model, row.corpus),
-        ),
-    )
-
-
-def corpora_of(*tables: pd.DataFrame) -> list[str]:
-    """Return the training corpora in tables of a source."""
-    return sorted({str(name) for table in tables for name in table.get("corpus", ())})
+        return sorted(models, key=place)

@@ -34,12 +34,9 @@ from gardenpath.studies.study import (
     StudyCell,
     StudyModels,
     StudySpec,
-    corpora_of,
     depends,
     judged,
     mean_cell,
-    names_or_none,
-    rows_by_model,
     untested,
 )
 
@@ -60,11 +57,6 @@ SUPPRESSION_MODELS = StudyModels(
 # Structures of centre embedding, and the verb of the relative clause and of the main clause.
 DESIGNS = ("sentence", "embedding", "long")
 VERBS = {"verb1": "VP1", "verb2": "VP2"}
-
-
-def suppression_models(evidence: Evidence, effects: pd.DataFrame) -> list[ModelRows]:
-    """Return the rows of a table of effects by model."""
-    return rows_by_model(effects, SUPPRESSION_MODELS, corpora=corpora_of(evidence.data.effects))
 
 
 def condition_means(
@@ -100,7 +92,8 @@ def ordering_means(evidence: Evidence) -> list[tuple[ModelRows, dict[str, Interv
     designs = {f"{ORDERING}_{design}": design for design in DESIGNS}
     table = embeddings(evidence)
     table = table[table["effect"].isin(designs)]
-    models = suppression_models(evidence, table.assign(design=table["effect"].map(designs)))
+    table = table.assign(design=table["effect"].map(designs))
+    models = SUPPRESSION_MODELS.rows(table, evidence)
     return [(model, condition_means(model.rows, "design", DESIGNS)) for model in models]
 
 
@@ -181,10 +174,9 @@ def changes_said(changes: Sequence[EffectChange], models: Sequence[str]) -> str:
 
 def lacking_models(known: Sequence[str], models: Sequence[str]) -> str:
     """Return which models of the paper are not among the known ones, in parentheses."""
-    # Models that the paper has; own models of a family are not missed.
+    # Own models of a family are not missed.
     wanted = [name for name in models or NEURAL_MODELS if name in SUPPRESSION_MODELS.labels]
-    lacking = [SUPPRESSION_MODELS.label(name) for name in wanted if name not in known]
-    return f" (not in this source: {names_or_none(lacking)})" if lacking else ""
+    return SUPPRESSION_MODELS.lacking(known, wanted)
 
 
 def why_untested(evidence: Evidence, analysis: str, models: Sequence[str]) -> str:
@@ -279,7 +271,7 @@ def _google_is_better_embedded(evidence: Evidence) -> Judgement:
 def _second_verb(evidence: Evidence) -> Judgement:
     """Judge whether the second verb has the larger part of the effect in embeddings."""
     said, is_so, known = [], [], []
-    for model in suppression_models(evidence, embeddings(evidence)):
+    for model in SUPPRESSION_MODELS.rows(embeddings(evidence), evidence):
         if not is_neural(model.model):
             continue
         means = model.rows.groupby("effect")["value_bits"].mean()
@@ -401,7 +393,7 @@ def _ngram_has_no_wh_effects(evidence: Evidence) -> Judgement:
     table = evidence.data.effects
     table = table[(table["class"] == "islands") & table["effect"].isin([WH_GAP, WH_NO_GAP])]
     said, is_so = [], True
-    for model in suppression_models(evidence, table):
+    for model in SUPPRESSION_MODELS.rows(table, evidence):
         if model.model != "ngram":
             continue
         by = ["effect", "modifier"]
@@ -419,7 +411,9 @@ def _ngram_has_no_wh_effects(evidence: Evidence) -> Judgement:
 def _google_in_and_behind(evidence: Evidence) -> Judgement:
     table = evidence.data.effects
     table = table[(table["class"] == "islands") & (table["effect"] == WH_GAP)]
-    google = [model for model in suppression_models(evidence, table) if model.model == "google"]
+    google = [
+        model for model in SUPPRESSION_MODELS.rows(table, evidence) if model.model == "google"
+    ]
     if not google:
         return untested("needs Google on islands")
     means = google[0].rows.groupby("modifier")["value_bits"].mean()
@@ -543,7 +537,9 @@ _LABELS = {
 
 
 def _row_labels(evidence: Evidence) -> dict[str, str]:
-    return {rows.key: rows.label for rows in suppression_models(evidence, evidence.data.effects)}
+    return {
+        rows.key: rows.label for rows in SUPPRESSION_MODELS.rows(evidence.data.effects, evidence)
+    }
 
 
 def _cells(
@@ -565,7 +561,7 @@ def _ordering_cells(evidence: Evidence) -> Iterator[StudyCell]:
 
 
 def _verbs(evidence: Evidence) -> Iterator[StudyCell]:
-    for model in suppression_models(evidence, embeddings(evidence)):
+    for model in SUPPRESSION_MODELS.rows(embeddings(evidence), evidence):
         for design, (verb, label) in itertools.product(DESIGNS, VERBS.items()):
             chosen = model.rows[model.rows["effect"] == f"{verb}_{design}"]
             values = chosen.groupby("item")["value_bits"].mean()
@@ -577,7 +573,7 @@ def _wh_effects(evidence: Evidence, *, kind: str, order: Sequence[str]) -> Itera
     table = evidence.data.effects
     for effect in (WH_GAP, WH_NO_GAP):
         chosen = table[(table["class"] == kind) & (table["effect"] == effect)]
-        for model in suppression_models(evidence, chosen):
+        for model in SUPPRESSION_MODELS.rows(chosen, evidence):
             means = condition_means(model.rows, "modifier", order)
             yield from _cells(model, means, order, panel=effect)
 
