@@ -103,7 +103,6 @@ _NOTHING = PublishedPart({origin: {} for origin in _ORIGINS})
 
 @cache
 def published_values(study: str) -> Mapping[str, PublishedPart]:
-    """Return the published values of a study by table and figure."""
     path = VALUES / f"{study}.yaml"
     content = parse_yaml(path.read_text(encoding="utf-8"))
     return {number: _part(entry, f"{number}", path) for number, entry in content.items()}
@@ -268,7 +267,6 @@ class ComparedPart:
                 yield self.row_label(row, source), columns
 
     def label(self, key: str) -> str:
-        """Return the label of a row, column or panel."""
         return self.part.labels.get(key) or prose_name(key)
 
     def row_label(self, row: str, source: str) -> str:

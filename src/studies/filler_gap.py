@@ -204,7 +204,6 @@ def _model(model: str, corpus: str) -> str:
 
 
 def _learnt_in_order(evidence: Evidence) -> Judgement:
-    """Judge whether embedded questions have the strongest, topicalisation the weakest effect."""
     strengths: dict[tuple[str, str, str], dict[str, float]] = {}
     for metric in SENTENCE_METRICS:
         for row in evidence.estimates("interaction", **{"class": STUDY_2, "metric": metric}):
@@ -223,7 +222,6 @@ def _learnt_in_order(evidence: Evidence) -> Judgement:
 
 
 def _frequent_is_learnt(evidence: Evidence) -> Judgement:
-    """Judge whether frequent constructions interact more, in all models and metrics."""
     correlations = frequency_correlations(evidence).items()
     strengths = {key: value.r for key, value in correlations if key[3] == "wsj"}
     if not strengths:
@@ -259,144 +257,78 @@ _DIVISION_TREND = _effect("division", tends_to_be_better)
 _HURT_BY_ISLANDS = _effect("islandhood", is_worse, WITH_GAP)
 
 FILLER_GAP_CLAIMS = (
-    _claim(
-        "section 3.3, Figure 1a",
-        "Local surprisal flips for subject, object and prepositional gaps.",
-        _FLIP, STUDY_1, [_LOCAL], *POSITIONS,
-    ),
-    _claim(
-        "sections 3.4 and 3.5, Figure 1b, c",
-        "Global surprisal and SLOR do not flip for object and prepositional gaps.",
-        _FLIP, STUDY_1, [_GLOBAL, _SLOR], *POSITIONS[1:], wanted=False,
-    ),
-    _claim(
-        "sections 3.4 and 3.5",
-        "Grammatical sentences have lower global surprisal and higher SLOR for all gaps, "
-        "significantly or not.",
-        _DIVISION_TREND, STUDY_1, [_GLOBAL, _SLOR],
-        *POSITIONS,
-    ),
-    _claim(
-        "section 3.4",
-        "Grammatical sentences have significantly lower global surprisal with subject gaps.",
-        _DIVISION, STUDY_1, [_GLOBAL], "subject",
-    ),
-    _claim(
-        "section 3.4",
-        "This difference is not significant with object and prepositional gaps.",
-        _DIVISION, STUDY_1, [_GLOBAL], *POSITIONS[1:], wanted=False,
-    ),
-    _claim(
-        "section 3.5",
-        "Grammatical sentences have significantly higher SLOR with subject and object gaps.",
-        _DIVISION, STUDY_1, [_SLOR], *POSITIONS[:2],
-    ),
-    _claim(
-        "section 3.5",
-        "This difference is not significant with prepositional gaps.",
-        _DIVISION, STUDY_1, [_SLOR], POSITIONS[2], wanted=False,
-    ),
-    _claim(
-        "section 4.1, Figure 2",
-        "Licensors and gaps interact for embedded questions in all metrics.",
-        _INTERACTION, STUDY_2, SENTENCE_METRICS, "embwhq",
-    ),
-    _claim(
-        "section 4.1, Figure 2",
-        "Licensors and gaps interact for clefts and comparatives in global surprisal and SLOR.",
-        _INTERACTION, STUDY_2, [_GLOBAL, _SLOR], *CLEFTS, "comp_quant",
-    ),
-    ClaimSpec(
-        "section 4.4",
-        "Embedded questions are learnt best and topicalisation worst.",
-        _learnt_in_order,
-    ),
-    _claim(
-        "section 4.2, Figure 3",
-        "Embedded questions flip in all metrics.",
-        _FLIP, STUDY_2, SENTENCE_METRICS, "embwhq",
-    ),
-    _claim(
-        "section 4.2, Figure 3",
-        "Clefts and comparatives flip in global surprisal.",
-        _FLIP, STUDY_2, [_GLOBAL], *CLEFTS, "comp_quant",
-    ),
-    _claim(
-        "section 4.2, Figure 3",
-        "Comparatives do not flip in local surprisal and SLOR.",
-        _FLIP, STUDY_2, [_LOCAL, _SLOR], "comp_quant", wanted=False,
-    ),
-    _claim(
-        "section 4.2, Figure 3",
-        "Clefts do not flip in SLOR.",
-        _FLIP, STUDY_2, [_SLOR], *CLEFTS, wanted=False,
-    ),
-    _claim(
-        "section 4.2, Figure 3",
-        "Topicalisation and tough-movement flip in no metric.",
-        _FLIP, STUDY_2, SENTENCE_METRICS, "topic", "tough", wanted=False,
-    ),
-    _claim(
-        "section 4.2, Figure 4",
-        "Without a gap, islands do not change the effect of the licensor.",
-        _effect("islandhood", is_affected, WITHOUT_GAP), STUDY_2,
-        SENTENCE_METRICS, *FILLER_GAP_CONSTRUCTIONS, wanted=False,
-    ),
-    _claim(
-        "section 4.2, Figure 4",
-        "With a gap, islands make embedded questions worse in all metrics.",
-        _HURT_BY_ISLANDS, STUDY_2, SENTENCE_METRICS, "embwhq",
-    ),
-    _claim(
-        "section 4.2, Figure 4",
-        "With a gap, islands make clefts and comparatives worse in local and global surprisal.",
-        _HURT_BY_ISLANDS, STUDY_2, [_LOCAL, _GLOBAL], *CLEFTS, "comp_quant",
-    ),
-    _claim(
-        "section 4.2, Figure 4",
-        "With a gap, islands do not affect topicalisation.",
-        _effect("islandhood", is_affected, WITH_GAP), STUDY_2,
-        SENTENCE_METRICS, "topic", wanted=False,
-    ),
-    _claim(
-        "section 4.3, Figure 5a",
-        "Grammatical clefts, comparatives and embedded questions have lower global surprisal.",
-        _DIVISION, STUDY_2, [_GLOBAL], *CLEFTS, "comp_quant", "embwhq",
-    ),
-    _claim(
-        "section 4.3, Figure 5b",
-        "Grammatical clefts, comparatives and embedded questions have higher SLOR, significantly "
-        "or not.",
-        _DIVISION_TREND, STUDY_2, [_SLOR],
-        *CLEFTS, "comp_quant", "embwhq",
-    ),
-    _claim(
-        "section 4.3, Figure 5a, b",
-        "Grammatical topicalisations have higher global surprisal and lower SLOR.",
-        _DIVISION_TREND, STUDY_2, [_GLOBAL, _SLOR],
-        "topic", wanted=False,
-    ),
-    _claim(
-        "section 4.3, Figure 5c",
-        "Each embedding raises the global surprisal of grammatical clefts and embedded questions.",
-        _effect("depth", is_worse), STUDY_2, [_GLOBAL], *CLEFTS, "embwhq",
-    ),
-    _claim(
-        "section 4.3, Figure 5d",
-        "Each embedding lowers the SLOR of grammatical embedded questions.",
-        _effect("depth", is_worse), STUDY_2, [_SLOR], "embwhq",
-    ),
-    _claim(
-        "section 4.3, Figure 5c, d",
-        "Each embedding lowers the global surprisal of grammatical topicalisations and raises "
-        "their SLOR.",
-        _effect("depth", is_better), STUDY_2, [_GLOBAL, _SLOR], "topic",
-    ),
-    ClaimSpec(
-        "section 5, Table 1",
-        "Licensors and gaps interact more strongly in constructions that are more frequent in WSJ.",
-        _frequent_is_learnt,
-    ),
+    _claim("section 3.3, Figure 1a",
+           "Local surprisal flips for subject, object and prepositional gaps.", _FLIP, STUDY_1,
+           [_LOCAL], *POSITIONS),
+    _claim("sections 3.4 and 3.5, Figure 1b, c",
+           "Global surprisal and SLOR do not flip for object and prepositional gaps.", _FLIP,
+           STUDY_1, [_GLOBAL, _SLOR], *POSITIONS[1:], wanted=False),
+    _claim("sections 3.4 and 3.5",
+           "Grammatical sentences have lower global surprisal and higher SLOR for all gaps, "
+           "significantly or not.", _DIVISION_TREND, STUDY_1, [_GLOBAL, _SLOR], *POSITIONS),
+    _claim("section 3.4",
+           "Grammatical sentences have significantly lower global surprisal with subject gaps.",
+           _DIVISION, STUDY_1, [_GLOBAL], "subject"),
+    _claim("section 3.4", "This difference is not significant with object and prepositional gaps.",
+           _DIVISION, STUDY_1, [_GLOBAL], *POSITIONS[1:], wanted=False),
+    _claim("section 3.5",
+           "Grammatical sentences have significantly higher SLOR with subject and object gaps.",
+           _DIVISION, STUDY_1, [_SLOR], *POSITIONS[:2]),
+    _claim("section 3.5", "This difference is not significant with prepositional gaps.", _DIVISION,
+           STUDY_1, [_SLOR], POSITIONS[2], wanted=False),
+    _claim("section 4.1, Figure 2",
+           "Licensors and gaps interact for embedded questions in all metrics.", _INTERACTION,
+           STUDY_2, SENTENCE_METRICS, "embwhq"),
+    _claim("section 4.1, Figure 2",
+           "Licensors and gaps interact for clefts and comparatives in global surprisal and SLOR.",
+           _INTERACTION, STUDY_2, [_GLOBAL, _SLOR], *CLEFTS, "comp_quant"),
+    ClaimSpec("section 4.4", "Embedded questions are learnt best and topicalisation worst.",
+              _learnt_in_order),
+    _claim("section 4.2, Figure 3", "Embedded questions flip in all metrics.", _FLIP, STUDY_2,
+           SENTENCE_METRICS, "embwhq"),
+    _claim("section 4.2, Figure 3", "Clefts and comparatives flip in global surprisal.", _FLIP,
+           STUDY_2, [_GLOBAL], *CLEFTS, "comp_quant"),
+    _claim("section 4.2, Figure 3", "Comparatives do not flip in local surprisal and SLOR.", _FLIP,
+           STUDY_2, [_LOCAL, _SLOR], "comp_quant", wanted=False),
+    _claim("section 4.2, Figure 3", "Clefts do not flip in SLOR.", _FLIP, STUDY_2, [_SLOR], *CLEFTS,
+           wanted=False),
+    _claim("section 4.2, Figure 3", "Topicalisation and tough-movement flip in no metric.", _FLIP,
+           STUDY_2, SENTENCE_METRICS, "topic", "tough", wanted=False),
+    _claim("section 4.2, Figure 4",
+           "Without a gap, islands do not change the effect of the licensor.",
+           _effect("islandhood", is_affected, WITHOUT_GAP), STUDY_2, SENTENCE_METRICS,
+           *FILLER_GAP_CONSTRUCTIONS, wanted=False),
+    _claim("section 4.2, Figure 4",
+           "With a gap, islands make embedded questions worse in all metrics.", _HURT_BY_ISLANDS,
+           STUDY_2, SENTENCE_METRICS, "embwhq"),
+    _claim("section 4.2, Figure 4",
+           "With a gap, islands make clefts and comparatives worse in local and global surprisal.",
+           _HURT_BY_ISLANDS, STUDY_2, [_LOCAL, _GLOBAL], *CLEFTS, "comp_quant"),
+    _claim("section 4.2, Figure 4", "With a gap, islands do not affect topicalisation.",
+           _effect("islandhood", is_affected, WITH_GAP), STUDY_2, SENTENCE_METRICS, "topic",
+           wanted=False),
+    _claim("section 4.3, Figure 5a",
+           "Grammatical clefts, comparatives and embedded questions have lower global surprisal.",
+           _DIVISION, STUDY_2, [_GLOBAL], *CLEFTS, "comp_quant", "embwhq"),
+    _claim("section 4.3, Figure 5b",
+           "Grammatical clefts, comparatives and embedded questions have higher SLOR, "
+           "significantly or not.", _DIVISION_TREND, STUDY_2, [_SLOR], *CLEFTS, "comp_quant",
+           "embwhq"),
+    _claim("section 4.3, Figure 5a, b",
+           "Grammatical topicalisations have higher global surprisal and lower SLOR.",
+           _DIVISION_TREND, STUDY_2, [_GLOBAL, _SLOR], "topic", wanted=False),
+    _claim("section 4.3, Figure 5c",
+           "Each embedding raises the global surprisal of grammatical clefts and embedded "
+           "questions.", _effect("depth", is_worse), STUDY_2, [_GLOBAL], *CLEFTS, "embwhq"),
+    _claim("section 4.3, Figure 5d",
+           "Each embedding lowers the SLOR of grammatical embedded questions.",
+           _effect("depth", is_worse), STUDY_2, [_SLOR], "embwhq"),
+    _claim("section 4.3, Figure 5c, d",
+           "Each embedding lowers the global surprisal of grammatical topicalisations and raises "
+           "their SLOR.", _effect("depth", is_better), STUDY_2, [_GLOBAL, _SLOR], "topic"),
+    ClaimSpec("section 5, Table 1",
+              "Licensors and gaps interact more strongly in constructions that are more frequent "
+              "in WSJ.", _frequent_is_learnt),
 )  # fmt: skip
 
 
@@ -512,7 +444,6 @@ def _means(evidence: Evidence) -> Iterator[StudyCell]:
 
 
 def _counts(evidence: Evidence) -> Iterator[StudyCell]:
-    """Yield the frequency of each construction in the treebanks that were counted."""
     table = evidence.data.constructions
     for row in [] if table is None else table.to_dict("records"):
         name, corpus, count = str(row["construction"]), str(row["corpus"]), float(row["count"])
@@ -520,7 +451,6 @@ def _counts(evidence: Evidence) -> Iterator[StudyCell]:
 
 
 def _correlations(evidence: Evidence) -> Iterator[StudyCell]:
-    """Yield Pearson's r of the interaction with the frequency of constructions, by metric."""
     for (metric, model, corpus, treebank), known in frequency_correlations(evidence).items():
         row = _row(model, corpus)
         yield StudyCell(panel=metric, row=row, column=treebank, value=known.r, n=known.n)
@@ -544,44 +474,28 @@ FILLER_GAP = StudySpec(
             cells=_means, lacking=_NO_RUNS, style=FigureStyle(y_label="mean", same_scale=False),
             note="Means with bootstrap intervals over sentences. The paper prints no numbers.",
         ),
-        _effect_part(
-            "Section 3 flips", "Study 1: effect of the licensor with and without gap",
-            "flip", STUDY_1,
-            note="A flip: reliably positive without a gap and negative with one (SLOR: the other "
-            "way round). The paper prints signs of SLOR that are those of a flip of surprisal.",
-        ),
-        _effect_part(
-            "Section 3 divisions", "Study 1: effect of grammaticality", "division", STUDY_1
-        ),
-        _effect_part(
-            "Figure 2", "Interaction of licensor and gap, no embedding",
-            "interaction", STUDY_2, style=_EFFECT,
-        ),
-        _effect_part(
-            "Figure 3", "Effect of the licensor with and without a gap, no embedding",
-            "flip", STUDY_2, style=_EFFECT,
-        ),
-        _effect_part(
-            "Figure 4", "Effect of islands on the licensor, one embedding",
-            "islandhood", STUDY_2, style=_EFFECT,
-            note="Interaction of licensor and island, with and without a gap.",
-        ),
-        _effect_part(
-            "Figure 5a", "Effect of grammaticality on global surprisal, no embedding",
-            "division", STUDY_2, _GLOBAL, style=_GLOBAL_STYLE,
-        ),
-        _effect_part(
-            "Figure 5b", "Effect of grammaticality on SLOR, no embedding",
-            "division", STUDY_2, _SLOR, style=_SLOR_STYLE,
-        ),
-        _effect_part(
-            "Figure 5c", "Grammaticality and depth: global surprisal, no islands",
-            "depth", STUDY_2, _GLOBAL, style=_GLOBAL_STYLE,
-        ),
-        _effect_part(
-            "Figure 5d", "Grammaticality and depth: SLOR, no islands",
-            "depth", STUDY_2, _SLOR, style=_SLOR_STYLE,
-        ),
+        _effect_part("Section 3 flips", "Study 1: effect of the licensor with and without gap",
+                     "flip", STUDY_1,
+                     note="A flip: reliably positive without a gap and negative with one (SLOR: "
+                     "the other way round). The paper prints signs of SLOR that are those of a "
+                     "flip of surprisal."),
+        _effect_part("Section 3 divisions", "Study 1: effect of grammaticality", "division",
+                     STUDY_1),
+        _effect_part("Figure 2", "Interaction of licensor and gap, no embedding", "interaction",
+                     STUDY_2, style=_EFFECT),
+        _effect_part("Figure 3", "Effect of the licensor with and without a gap, no embedding",
+                     "flip", STUDY_2, style=_EFFECT),
+        _effect_part("Figure 4", "Effect of islands on the licensor, one embedding", "islandhood",
+                     STUDY_2, style=_EFFECT,
+                     note="Interaction of licensor and island, with and without a gap."),
+        _effect_part("Figure 5a", "Effect of grammaticality on global surprisal, no embedding",
+                     "division", STUDY_2, _GLOBAL, style=_GLOBAL_STYLE),
+        _effect_part("Figure 5b", "Effect of grammaticality on SLOR, no embedding", "division",
+                     STUDY_2, _SLOR, style=_SLOR_STYLE),
+        _effect_part("Figure 5c", "Grammaticality and depth: global surprisal, no islands", "depth",
+                     STUDY_2, _GLOBAL, style=_GLOBAL_STYLE),
+        _effect_part("Figure 5d", "Grammaticality and depth: SLOR, no islands", "depth", STUDY_2,
+                     _SLOR, style=_SLOR_STYLE),
         PartSpec(
             number="Table 1", title="Correlation of the interaction with frequency (Pearson's r)",
             cells=_correlations, lacking="it needs different estimates for three constructions",
@@ -589,10 +503,9 @@ FILLER_GAP = StudySpec(
             note="Over five constructions; the estimates of both kinds of clefts are averaged. "
             "Frequencies of Brown and WSJ are those that the paper prints in Table 2.",
         ),
-        PartSpec(
-            number="Table 2", title="Frequency of the constructions in treebanks", cells=_counts,
-            lacking="no treebank was given; corpora=[brown,ptb] counts constructions",
-            digits=0,
-        ),
+        PartSpec(number="Table 2", title="Frequency of the constructions in treebanks",
+                 cells=_counts,
+                 lacking="no treebank was given; corpora=[brown,ptb] counts constructions",
+                 digits=0),
     ),
 )  # fmt: skip

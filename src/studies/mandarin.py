@@ -259,94 +259,56 @@ def _bits(rows: Sequence[_Row]) -> str:
 
 
 MANDARIN_CLAIMS = (
-    ClaimSpec(
-        "section 4, Figure 1", "The n-gram baseline is the least accurate model.", _ngram_is_worst
-    ),
-    ClaimSpec(
-        "section 4, Figure 2",
-        "Transformers trained on the larger corpus are more accurate than those trained on CTB "
-        "(p < .05); for the other architectures the effect of data size is less clear.",
-        _data_size,
-    ),
-    ClaimSpec(
-        "section 4",
-        "On subordination, RNNGs trained on CTB are about as accurate as LSTMs trained on the "
-        "larger corpus (p = .938).",
-        _rnng_reaches_lstm,
-    ),
-    ClaimSpec(
-        "section 4, Figure 1",
-        "Trained on CTB, RNNGs are more accurate than LSTMs and Transformers on verb-noun and "
-        "subordination.",
-        _rnng_small_data,
-    ),
-    ClaimSpec(
-        "section 4, Table 1",
-        "Trained on CTB, syntactic models are significantly better than their counterparts, or "
-        "comparable, in all classes.",
-        partial(_supervision_claim, corpus=SMALL, has_losses=False),
-    ),
-    ClaimSpec(
-        "section 4, Table 1",
-        "Trained on the larger corpus, syntactic models are better in some classes and worse in "
-        "others.",
-        partial(_supervision_claim, corpus=LARGE, has_losses=True),
-    ),
-    ClaimSpec(
-        "section 4, Figure 6",
-        "Accuracy is higher on syntactic than on semantic classes (p < .001).",
-        _syntax_is_easier,
-    ),
-    ClaimSpec(
-        "section 4.1, Table 5",
-        "LSTMs and Transformers lose accuracy on missing object with single and coordinated "
-        "relative clauses.",
-        partial(_clauses, models=("lstm", "transformer"), degrades=True),
-    ),
-    ClaimSpec(
-        "section 4.1, Table 5",
-        "RNNGs and PLMs do not lose accuracy significantly with these clauses.",
-        partial(_clauses, models=("rnng", "plm"), degrades=False),
-    ),
-    ClaimSpec(
-        "section 4.1, Table 5",
-        "Embedded relative clauses lower the accuracy of all architectures, that of RNNGs and "
-        "PLMs least.",
-        _embedding,
-    ),
-    ClaimSpec(
-        "section 4.2, Figure 1",
-        "Neural models are more accurate on garden-path objects than on garden-path subjects.",
-        _objects_are_easier,
-    ),
-    ClaimSpec(
-        "section 4.2, Figure 4a",
-        "All neural models have a positive mean effect on garden-path objects.",
-        _object_effect,
-    ),
-    ClaimSpec(
-        "section 4.2, Figure 4a",
-        "The effect on garden-path objects is larger with the larger corpus.",
-        _object_effect_grows,
-    ),
-    ClaimSpec(
-        "section 4.2, Figure 4b",
-        "Only RNNGs trained on the larger corpus have a significantly positive effect on "
-        "garden-path subjects.",
-        _only_rnng_has_subject_effect,
-    ),
-    ClaimSpec(
-        "section 4.2, Figure 4b",
-        "This effect of RNNGs is significant at p < .001.",
-        _rnng_subject_effect,
-    ),
-    ClaimSpec(
-        "section 4.2, Figure 4b",
-        "The effect of PLMs trained on the larger corpus on garden-path subjects is positive but "
-        "not significant.",
-        _plm_is_positive,
-    ),
-)
+    ClaimSpec("section 4, Figure 1", "The n-gram baseline is the least accurate model.",
+              _ngram_is_worst),
+    ClaimSpec("section 4, Figure 2",
+              "Transformers trained on the larger corpus are more accurate than those trained on "
+              "CTB (p < .05); for the other architectures the effect of data size is less clear.",
+              _data_size),
+    ClaimSpec("section 4",
+              "On subordination, RNNGs trained on CTB are about as accurate as LSTMs trained on "
+              "the larger corpus (p = .938).", _rnng_reaches_lstm),
+    ClaimSpec("section 4, Figure 1",
+              "Trained on CTB, RNNGs are more accurate than LSTMs and Transformers on verb-noun "
+              "and subordination.", _rnng_small_data),
+    ClaimSpec("section 4, Table 1",
+              "Trained on CTB, syntactic models are significantly better than their counterparts, "
+              "or comparable, in all classes.",
+              partial(_supervision_claim, corpus=SMALL, has_losses=False)),
+    ClaimSpec("section 4, Table 1",
+              "Trained on the larger corpus, syntactic models are better in some classes and "
+              "worse in others.", partial(_supervision_claim, corpus=LARGE, has_losses=True)),
+    ClaimSpec("section 4, Figure 6",
+              "Accuracy is higher on syntactic than on semantic classes (p < .001).",
+              _syntax_is_easier),
+    ClaimSpec("section 4.1, Table 5",
+              "LSTMs and Transformers lose accuracy on missing object with single and coordinated "
+              "relative clauses.",
+              partial(_clauses, models=("lstm", "transformer"), degrades=True)),
+    ClaimSpec("section 4.1, Table 5",
+              "RNNGs and PLMs do not lose accuracy significantly with these clauses.",
+              partial(_clauses, models=("rnng", "plm"), degrades=False)),
+    ClaimSpec("section 4.1, Table 5",
+              "Embedded relative clauses lower the accuracy of all architectures, that of RNNGs "
+              "and PLMs least.", _embedding),
+    ClaimSpec("section 4.2, Figure 1",
+              "Neural models are more accurate on garden-path objects than on garden-path "
+              "subjects.", _objects_are_easier),
+    ClaimSpec("section 4.2, Figure 4a",
+              "All neural models have a positive mean effect on garden-path objects.",
+              _object_effect),
+    ClaimSpec("section 4.2, Figure 4a",
+              "The effect on garden-path objects is larger with the larger corpus.",
+              _object_effect_grows),
+    ClaimSpec("section 4.2, Figure 4b",
+              "Only RNNGs trained on the larger corpus have a significantly positive effect on "
+              "garden-path subjects.", _only_rnng_has_subject_effect),
+    ClaimSpec("section 4.2, Figure 4b", "This effect of RNNGs is significant at p < .001.",
+              _rnng_subject_effect),
+    ClaimSpec("section 4.2, Figure 4b",
+              "The effect of PLMs trained on the larger corpus on garden-path subjects is "
+              "positive but not significant.", _plm_is_positive),
+)  # fmt: skip
 
 
 # Cells on corpora and networks, which files of surprisals do not contain.
@@ -365,7 +327,6 @@ def _perplexity_cells(evidence: Evidence) -> Iterator[StudyCell]:
 
 
 def _corpus_cells(evidence: Evidence) -> Iterator[StudyCell]:
-    """Yield numbers of words and sizes of vocabularies of the training corpora."""
     table = evidence.data.corpora
     if table is None:
         return
@@ -611,10 +572,8 @@ MANDARIN = StudySpec(
     perplexity=True,
     claims=MANDARIN_CLAIMS,
     parts=(
-        PartSpec(
-            number="Figure 1", title="Accuracy by class and model", cells=_by_class,
-            lacking=_NO_RUNS, style=_ACCURACY,
-        ),
+        PartSpec(number="Figure 1", title="Accuracy by class and model", cells=_by_class,
+                 lacking=_NO_RUNS, style=_ACCURACY),
         PartSpec(
             number="Table 1", title="Syntactic models compared with their sequential counterparts",
             cells=_supervision,
@@ -626,67 +585,46 @@ MANDARIN = StudySpec(
             "effects are not significant if runs are nested within models: the first LSTM and the "
             "first RNNG have nothing in common but their number.",
         ),
-        PartSpec(
-            number="Figure 2", title="Mean accuracy by model", cells=_overall, lacking=_NO_RUNS,
-            style=_ACCURACY,
-        ),
-        PartSpec(
-            number="Figure 3", title="Missing object: accuracy by complexity of the modifier",
-            cells=_by_complexity, lacking=_NO_NEURAL,
-            style=FigureStyle(y_label="accuracy", limits=(0.0, 1.03), connected=True),
-        ),
-        PartSpec(
-            number="Figure 4", title="Garden paths: S(general) − S(specific classifier), in bits",
-            cells=_garden_paths, lacking=_NO_NEURAL,
-            style=FigureStyle(y_label="bits", reference=0.0),
-        ),
-        PartSpec(
-            number="Table 2", title="Items of each suite", cells=_items, lacking=_NO_RUNS, digits=0
-        ),
-        PartSpec(
-            number="Table 3a", title="Size of the networks", cells=_network_cells,
-            lacking="files of surprisals do not contain it; it is read from own neural runs",
-            digits=0,
-        ),
-        PartSpec(
-            number="Table 3b", title="Perplexity on the test set of the treebank",
-            cells=_perplexity_cells, lacking=_OF_CORPORA, digits=0,
-            note="Perplexities with different vocabularies are not comparable one to one.",
-        ),
-        PartSpec(
-            number="Table 4", title="Training corpora", cells=_corpus_cells, lacking=_OF_CORPORA,
-            digits=0,
-        ),
-        PartSpec(
-            number="Figure 5", title="Length of sentences, in words", cells=_length_cells,
-            lacking=_OF_CORPORA, style=FigureStyle(connected=True, same_scale=False), digits=0,
-            note="Training sets. The paper compares its Mandarin corpora with BLLIP-sm and prints "
-            "the lengths of the longest sentences.",
-        ),
-        PartSpec(
-            number="Figure 6", title="Accuracy on semantic and syntactic classes",
-            cells=_categories, lacking=_NO_NEURAL, style=_ACCURACY,
-        ),
-        PartSpec(
-            number="Table 5", title="Missing object: effect of modifiers on accuracy",
-            cells=_modifiers, lacking="it needs runs on missing object with all four modifiers",
-            analysis=["modifier_effects"],
-            note="Coefficients of linear mixed models of both corpora together, compared with no "
-            "modifier. Stars are those "
-            "of lme4's defaults and the normal approximation, as in the paper. lme4's default "
-            "optimiser stops early here: the notes on cells have p at the better optimum, and with "
-            "Satterthwaite's degrees of freedom.",
-        ),
-        PartSpec(
-            number="Table 6", title="Accuracy by model and class", cells=_by_class,
-            lacking=_NO_RUNS, intervals=False,
-            note="Ties count one half; the paper flipped a coin for each tie of its n-gram models, "
-            "so that these cells can differ.",
-        ),
-        PartSpec(
-            number="Figure 7", title="Accuracy on individual suites", cells=_suites,
-            lacking=_NO_RUNS, style=_ACCURACY,
-            note="The paper prints no numbers for this figure.",
-        ),
+        PartSpec(number="Figure 2", title="Mean accuracy by model", cells=_overall,
+                 lacking=_NO_RUNS, style=_ACCURACY),
+        PartSpec(number="Figure 3", title="Missing object: accuracy by complexity of the modifier",
+                 cells=_by_complexity, lacking=_NO_NEURAL,
+                 style=FigureStyle(y_label="accuracy", limits=(0.0, 1.03), connected=True)),
+        PartSpec(number="Figure 4",
+                 title="Garden paths: S(general) − S(specific classifier), in bits",
+                 cells=_garden_paths, lacking=_NO_NEURAL,
+                 style=FigureStyle(y_label="bits", reference=0.0)),
+        PartSpec(number="Table 2", title="Items of each suite", cells=_items, lacking=_NO_RUNS,
+                 digits=0),
+        PartSpec(number="Table 3a", title="Size of the networks", cells=_network_cells,
+                 lacking="files of surprisals do not contain it; it is read from own neural runs",
+                 digits=0),
+        PartSpec(number="Table 3b", title="Perplexity on the test set of the treebank",
+                 cells=_perplexity_cells, lacking=_OF_CORPORA, digits=0,
+                 note="Perplexities with different vocabularies are not comparable one to one."),
+        PartSpec(number="Table 4", title="Training corpora", cells=_corpus_cells,
+                 lacking=_OF_CORPORA, digits=0),
+        PartSpec(number="Figure 5", title="Length of sentences, in words", cells=_length_cells,
+                 lacking=_OF_CORPORA, style=FigureStyle(connected=True, same_scale=False), digits=0,
+                 note="Training sets. The paper compares its Mandarin corpora with BLLIP-sm and "
+                 "prints the lengths of the longest sentences."),
+        PartSpec(number="Figure 6", title="Accuracy on semantic and syntactic classes",
+                 cells=_categories, lacking=_NO_NEURAL, style=_ACCURACY),
+        PartSpec(number="Table 5", title="Missing object: effect of modifiers on accuracy",
+                 cells=_modifiers,
+                 lacking="it needs runs on missing object with all four modifiers",
+                 analysis=["modifier_effects"],
+                 note="Coefficients of linear mixed models of both corpora together, compared "
+                 "with no modifier. Stars are those of lme4's defaults and the normal "
+                 "approximation, as in the paper. lme4's default optimiser stops early here: the "
+                 "notes on cells have p at the better optimum, and with Satterthwaite's degrees "
+                 "of freedom."),
+        PartSpec(number="Table 6", title="Accuracy by model and class", cells=_by_class,
+                 lacking=_NO_RUNS, intervals=False,
+                 note="Ties count one half; the paper flipped a coin for each tie of its n-gram "
+                 "models, so that these cells can differ."),
+        PartSpec(number="Figure 7", title="Accuracy on individual suites", cells=_suites,
+                 lacking=_NO_RUNS, style=_ACCURACY,
+                 note="The paper prints no numbers for this figure."),
     ),
 )  # fmt: skip

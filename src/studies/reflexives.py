@@ -81,12 +81,10 @@ class ReflexiveAccuracy:
 
     @property
     def low(self) -> float:
-        """The lower end of the interval."""
         return self.value - self.reach
 
     @property
     def high(self) -> float:
-        """The upper end of the interval."""
         return self.value + self.reach
 
 
@@ -152,7 +150,6 @@ def reflexive_effects(evidence: Evidence, experiment: str, effect: str) -> list[
 
 
 def of_pronoun(model: ModelRows, pronoun: str) -> Floats:
-    """Return the values of an effect at a pronoun, in bits."""
     rows = model.rows[model.rows["pronoun"] == pronoun]
     return np.asarray(rows["value_bits"], dtype=np.float64)
 
@@ -208,7 +205,6 @@ class _Judge:
         )
 
     def relative_clauses_are_harder(self, evidence: Evidence) -> Judgement:
-        """Judge whether each model is less accurate in Exp. 1a than in Exp. 1b."""
         pairs = [
             (clause, complement)
             for clause in self._known(evidence, "exp1a", _LARGE)
@@ -313,81 +309,55 @@ def reflexives_claims(items: ItemChoice) -> tuple[ClaimSpec, ...]:
     """Return the claims, in the paper's order."""
     judge = _Judge(items)
     return (
-        ClaimSpec(
-            "section 5.1, Table 3",
-            "In relative clauses (Exp. 1a), GRNN is well above chance (.70 against 1/3), where "
-            "Marvin and Linzen (2018) report .55 with chance at 1/2.",
-            partial(judge.accuracies, "exp1a", "well above chance", ["grnn"], ()),
-        ),
-        ClaimSpec(
-            "section 5.1, Table 3", "The n-gram model is at chance in relative clauses (Exp. 1a).",
-            partial(judge.accuracies, "exp1a", "at chance", ["ngram"], ()),
-        ),
-        ClaimSpec(
-            "section 5.1, Table 3",
-            "BERT is slightly less accurate in Exp. 1a than the .80 of Goldberg (2019).",
-            partial(judge.accuracies, "exp1a", "below Goldberg", ["bert"], ()),
-        ),
-        ClaimSpec(
-            "section 5.1, Table 3",
-            "In sentential complements (Exp. 1b), all large-vocabulary neural models are near "
-            "ceiling.",
-            partial(judge.accuracies, "exp1b", "near ceiling", _LARGE, ()),
-        ),
-        ClaimSpec(
-            "section 5.1, Table 3", "GRNN has an accuracy of 100 % in Exp. 1b.",
-            partial(judge.accuracies, "exp1b", "perfect", ["grnn"], ()),
-        ),
-        ClaimSpec(
-            "section 5.1, Table 3",
-            "Relative clauses (Exp. 1a) are harder than sentential complements (Exp. 1b).",
-            judge.relative_clauses_are_harder,
-        ),
-        ClaimSpec(
-            "section 5.2, Table 3",
-            "In relative clauses with new nouns (Exp. 2a), BERT, TransXL, JRNN and GRNN are above "
-            "chance; the other models are at or below it.",
-            partial(judge.accuracies, "exp2a", "above chance", _LARGE, (*_SMALL, "ngram")),
-        ),
-        ClaimSpec(
-            "section 5.2, Table 3",
-            "In sentential complements with new nouns (Exp. 2b), all large-vocabulary neural "
-            "models are near ceiling, and the small-vocabulary models are not.",
-            partial(judge.accuracies, "exp2b", "near ceiling", _LARGE, _SMALL),
-        ),
-        ClaimSpec(
-            "section 5.2, Table 3", "RNNG is more accurate than TinyLSTM in Exp. 2b.",
-            partial(judge.supervision, experiment="exp2b", is_clear=False),
-        ),
+        ClaimSpec("section 5.1, Table 3",
+                  "In relative clauses (Exp. 1a), GRNN is well above chance (.70 against 1/3), "
+                  "where Marvin and Linzen (2018) report .55 with chance at 1/2.",
+                  partial(judge.accuracies, "exp1a", "well above chance", ["grnn"], ())),
+        ClaimSpec("section 5.1, Table 3",
+                  "The n-gram model is at chance in relative clauses (Exp. 1a).",
+                  partial(judge.accuracies, "exp1a", "at chance", ["ngram"], ())),
+        ClaimSpec("section 5.1, Table 3",
+                  "BERT is slightly less accurate in Exp. 1a than the .80 of Goldberg (2019).",
+                  partial(judge.accuracies, "exp1a", "below Goldberg", ["bert"], ())),
+        ClaimSpec("section 5.1, Table 3",
+                  "In sentential complements (Exp. 1b), all large-vocabulary neural models are "
+                  "near ceiling.", partial(judge.accuracies, "exp1b", "near ceiling", _LARGE, ())),
+        ClaimSpec("section 5.1, Table 3", "GRNN has an accuracy of 100 % in Exp. 1b.",
+                  partial(judge.accuracies, "exp1b", "perfect", ["grnn"], ())),
+        ClaimSpec("section 5.1, Table 3",
+                  "Relative clauses (Exp. 1a) are harder than sentential complements (Exp. 1b).",
+                  judge.relative_clauses_are_harder),
+        ClaimSpec("section 5.2, Table 3",
+                  "In relative clauses with new nouns (Exp. 2a), BERT, TransXL, JRNN and GRNN are "
+                  "above chance; the other models are at or below it.",
+                  partial(judge.accuracies, "exp2a", "above chance", _LARGE, (*_SMALL, "ngram"))),
+        ClaimSpec("section 5.2, Table 3",
+                  "In sentential complements with new nouns (Exp. 2b), all large-vocabulary "
+                  "neural models are near ceiling, and the small-vocabulary models are not.",
+                  partial(judge.accuracies, "exp2b", "near ceiling", _LARGE, _SMALL)),
+        ClaimSpec("section 5.2, Table 3", "RNNG is more accurate than TinyLSTM in Exp. 2b.",
+                  partial(judge.supervision, experiment="exp2b", is_clear=False)),
         ClaimSpec(
             "section 5.3, Table 3",
             "In prepositional phrases (Exp. 3), all neural models but TinyLSTM are well above "
             "chance.",
             partial(judge.accuracies, "exp3", "well above chance", (*_LARGE, "rnng"), ["tiny"]),
         ),
-        ClaimSpec(
-            "section 5.3, Table 3", "RNNG has a clear advantage over TinyLSTM in Exp. 3.",
-            partial(judge.supervision, experiment="exp3", is_clear=True),
-        ),
+        ClaimSpec("section 5.3, Table 3", "RNNG has a clear advantage over TinyLSTM in Exp. 3.",
+                  partial(judge.supervision, experiment="exp3", is_clear=True)),
         # These do not depend on the choice of items, because Figure 2 has all of them.
-        ClaimSpec(
-            "section 5.4, Figure 2",
-            "Exp. 1b: of the three pronouns, herself has the largest distractor effect, by a "
-            "significant margin.",
-            partial(_distractors, "exp1b", _LARGE, ("himself", "themselves"), "higher"),
-        ),
-        ClaimSpec(
-            "section 5.4, Figure 2",
-            "Exp. 2b, large vocabularies: no significant difference between the distractor effects "
-            "of himself and herself.",
-            partial(_distractors, "exp2b", _LARGE, ["himself"], "equal"),
-        ),
-        ClaimSpec(
-            "section 5.4, Figure 2",
-            "Exp. 2b, small vocabularies: the distractor effect of herself significantly exceeds "
-            "that of himself.",
-            partial(_distractors, "exp2b", _SMALL, ["himself"], "higher"),
-        ),
+        ClaimSpec("section 5.4, Figure 2",
+                  "Exp. 1b: of the three pronouns, herself has the largest distractor effect, by "
+                  "a significant margin.",
+                  partial(_distractors, "exp1b", _LARGE, ("himself", "themselves"), "higher")),
+        ClaimSpec("section 5.4, Figure 2",
+                  "Exp. 2b, large vocabularies: no significant difference between the distractor "
+                  "effects of himself and herself.",
+                  partial(_distractors, "exp2b", _LARGE, ["himself"], "equal")),
+        ClaimSpec("section 5.4, Figure 2",
+                  "Exp. 2b, small vocabularies: the distractor effect of herself significantly "
+                  "exceeds that of himself.",
+                  partial(_distractors, "exp2b", _SMALL, ["himself"], "higher")),
     )  # fmt: skip
 
 
@@ -463,12 +433,11 @@ def reflexives_study(items: ItemChoice = "paper") -> StudySpec:
         row_labels=_row_labels,
         claims=reflexives_claims(items),
         parts=(
-            PartSpec(
-                number="Table 2", title="Training data of the models", cells=_training_data,
-                lacking="files of surprisals do not contain it; it is computed for the corpora of "
-                "own runs", digits=0,
-                note="The last three columns are counts of the pronouns in the training data.",
-            ),
+            PartSpec(number="Table 2", title="Training data of the models", cells=_training_data,
+                     lacking="files of surprisals do not contain it; it is computed for the "
+                     "corpora of own runs", digits=0,
+                     note="The last three columns are counts of the pronouns in the training "
+                     "data."),
             PartSpec(
                 number="Table 3", title="Accuracy by experiment and model",
                 cells=partial(_accuracies, items=items),
@@ -476,13 +445,11 @@ def reflexives_study(items: ItemChoice = "paper") -> StudySpec:
                 note="Accuracy per pronoun, then the mean of the three; chance is 1/3. Intervals: "
                 f"1.96·√(p(1 − p)/n) over the pooled items. {used[items]}",
             ),
-            PartSpec(
-                number="Figure 2", title="Surprisal of the pronoun compared with the baseline",
-                cells=_differences,
-                lacking="there are no models on sentential complements (Exps. 1b and 2b)",
-                style=FigureStyle(y_label="bits", reference=0.0),
-                note="D: distractor − baseline; U: ungrammatical − baseline; means over all items "
-                "with bootstrapped 95 % intervals.",
-            ),
+            PartSpec(number="Figure 2", title="Surprisal of the pronoun compared with the baseline",
+                     cells=_differences,
+                     lacking="there are no models on sentential complements (Exps. 1b and 2b)",
+                     style=FigureStyle(y_label="bits", reference=0.0),
+                     note="D: distractor − baseline; U: ungrammatical − baseline; means over all "
+                     "items with bootstrapped 95 % intervals."),
         ),
     )  # fmt: skip

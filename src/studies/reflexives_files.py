@@ -92,7 +92,6 @@ class Stimuli:
 
     @property
     def notes(self) -> list[str]:
-        """What readers should know about the labels."""
         name = self.materials.suite.name
         return [
             f"{name}: {label} contradicts the sentence in {count} rows"
@@ -135,7 +134,6 @@ def load_reflexives(
 
 
 def read_stimuli(path: Path, conditions: ConditionSource = "sentences") -> Stimuli:
-    """Read the suite of one experiment and pronoun."""
     name, binder = EXPERIMENTS[path.parent.name]
     rows = [_row(line, cells, binder, path) for line, cells in _read_rows(path, _COLUMNS)]
     if not rows:

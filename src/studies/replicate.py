@@ -360,14 +360,12 @@ _STYLES = {"reproduced": "green", "not reproduced": "red", "depends": "yellow", 
 
 
 def study_folder(settings: EvaluateSettings) -> Path:
-    """Return the folder of the study."""
     assert settings.study is not None, "the settings are checked"
     return Path(settings.output) / f"{settings.study.name}_study"
 
 
 @sole_writer_of(study_folder)
 def run_study(settings: EvaluateSettings, task: StudyTask) -> None:
-    """Compute, print and write."""
     assert settings.study is not None, "the settings are checked"
     chosen = settings.study
     runs = asked_runs(settings) if settings.run_folders else Runs()

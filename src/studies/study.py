@@ -163,7 +163,6 @@ _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
 def stars(p: float) -> str:
-    """Return the significance stars of a p value."""
     return next((mark for limit, mark in _STARS if p <= limit), "")
 
 
@@ -208,7 +207,6 @@ class Evidence:
 
     @property
     def source(self) -> str:
-        """The name of the source."""
         return self.data.source
 
     @cached_property
@@ -286,7 +284,6 @@ def _failed(result: AnalysisResult) -> list[str]:
 
 
 def first_names(names: Sequence[str], count: int) -> str:
-    """Return the first names, and how many there are more."""
     more = f" and {len(names) - count} more" if len(names) > count else ""
     return "; ".join(names[:count]) + more
 
@@ -434,7 +431,6 @@ class StudyModels:
         return self.spellings.get(plain, plain if plain in self.labels else model)
 
     def label(self, key: str) -> str:
-        """Return the label of a model."""
         return self.labels.get(key) or prose_name(key)
 
     def lacking(self, known: Iterable[str], wanted: Sequence[str]) -> str:

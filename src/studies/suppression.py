@@ -118,7 +118,6 @@ class EffectChange:
 
     @property
     def said(self) -> str:
-        """The change in words."""
         text = f"{self.label}, {self.contrast}: {rounded(self.bits)} bits, {p_value(self.p)}"
         return f"{text} (singular fit)" if self.is_singular else text
 
@@ -191,7 +190,6 @@ def why_untested(evidence: Evidence, analysis: str, models: Sequence[str]) -> st
 
 
 def _above_zero(evidence: Evidence, *, designs: Sequence[str], neural: bool) -> Judgement:
-    """Judge whether ordering effects are significantly above 0."""
     rows = _ordering_rows(evidence, designs, neural=neural)
     if not rows:
         return untested(why_untested(evidence, "ordering", () if neural else ("ngram",)))
@@ -212,7 +210,6 @@ def _above_zero(evidence: Evidence, *, designs: Sequence[str], neural: bool) -> 
 
 
 def _at_zero(evidence: Evidence) -> Judgement:
-    """Judge whether the n-gram model's ordering effects in embeddings do not differ from 0."""
     rows = _ordering_rows(evidence, ("embedding", "long"), neural=False)
     if not rows:
         return untested(why_untested(evidence, "ordering", ("ngram",)))
@@ -241,7 +238,6 @@ def _ordering_said(rows: Sequence[Mapping[str, Any]], *, neural: bool) -> str:
 
 
 def _length(evidence: Evidence) -> Judgement:
-    """Judge whether long embeddings lower the ordering effect, but not significantly."""
     models = ("transformer", "gulordava")
     pairs = ("sentence → embedding_long", "embedding → embedding_long")
     rows = [
@@ -269,7 +265,6 @@ def _google_is_better_embedded(evidence: Evidence) -> Judgement:
 
 
 def _second_verb(evidence: Evidence) -> Judgement:
-    """Judge whether the second verb has the larger part of the effect in embeddings."""
     said, is_so, known = [], [], []
     for model in SUPPRESSION_MODELS.rows(embeddings(evidence), evidence):
         if not is_neural(model.model):
@@ -290,40 +285,24 @@ def _second_verb(evidence: Evidence) -> Judgement:
 
 
 ORDERING_CLAIMS = (
-    ClaimSpec(
-        "section 3, Figure 2",
-        "The n-gram model has a positive ordering effect in simple sentences.",
-        partial(_above_zero, designs=("sentence",), neural=False),
-    ),
-    ClaimSpec(
-        "section 3, Figure 2",
-        "The ordering effect of the n-gram model does not differ significantly from 0 in "
-        "embeddings.",
-        _at_zero,
-    ),
-    ClaimSpec(
-        "section 3, Figure 2",
-        "The ordering effect of neural models is positive in simple sentences and in both kinds of "
-        "embeddings.",
-        partial(_above_zero, designs=DESIGNS, neural=True),
-    ),
-    ClaimSpec(
-        "section 3",
-        "In embeddings, the second verb is responsible for the majority of the ordering effect of "
-        "neural models.",
-        _second_verb,
-    ),
-    ClaimSpec(
-        "section 3, Figure 2",
-        "The ordering effect of Gulordava and Transformer is lower in long embeddings than in "
-        "sentences and short embeddings, but not significantly.",
-        _length,
-    ),
-    ClaimSpec(
-        "section 3, Figure 2",
-        "The ordering effect of Google is larger in embeddings than in simple sentences.",
-        _google_is_better_embedded,
-    ),
+    ClaimSpec("section 3, Figure 2",
+              "The n-gram model has a positive ordering effect in simple sentences.",
+              partial(_above_zero, designs=("sentence",), neural=False)),
+    ClaimSpec("section 3, Figure 2",
+              "The ordering effect of the n-gram model does not differ significantly from 0 in "
+              "embeddings.", _at_zero),
+    ClaimSpec("section 3, Figure 2",
+              "The ordering effect of neural models is positive in simple sentences and in both "
+              "kinds of embeddings.", partial(_above_zero, designs=DESIGNS, neural=True)),
+    ClaimSpec("section 3",
+              "In embeddings, the second verb is responsible for the majority of the ordering "
+              "effect of neural models.", _second_verb),
+    ClaimSpec("section 3, Figure 2",
+              "The ordering effect of Gulordava and Transformer is lower in long embeddings than "
+              "in sentences and short embeddings, but not significantly.", _length),
+    ClaimSpec("section 3, Figure 2",
+              "The ordering effect of Google is larger in embeddings than in simple sentences.",
+              _google_is_better_embedded),
 )  # fmt: skip
 
 
@@ -375,7 +354,6 @@ def _no_shift(
 
 
 def _transformer_discharge(evidence: Evidence) -> Judgement:
-    """Judge whether only complex NPs differ from subjects, with and without a gap."""
     said, is_so = [], True
     for gap in (WITH_GAP, WITHOUT_GAP):
         for second, differs in (("adjunct_discharge", False), ("cnp_discharge", True)):
@@ -434,44 +412,27 @@ _DISCHARGE = [("subject", "adjunct_discharge"), ("subject", "cnp_discharge")]
 
 SUPPRESSION_CLAIMS = (
     *ORDERING_CLAIMS,
-    ClaimSpec(
-        "section 4.2",
-        "Wh-effects of the n-gram model do not differ significantly from 0 in any condition.",
-        _ngram_has_no_wh_effects,
-    ),
-    ClaimSpec(
-        "section 4.2, Figure 4",
-        "+gap: wh-effects are significantly smaller in islands than at objects for all models "
-        "(p < .001).",
-        partial(_shift, gap=WITH_GAP, pairs=_IN_ISLANDS, direction=-1),
-    ),
-    ClaimSpec(
-        "section 4.2, Figure 4",
-        "+gap: wh-effects behind islands are still significantly smaller than at objects "
-        "(p < .001).",
-        partial(_shift, gap=WITH_GAP, pairs=_BEHIND_ISLANDS, direction=-1),
-    ),
-    ClaimSpec(
-        "section 4.2, Figure 4",
-        "+gap: wh-effects recover behind complex NPs for all models (p < .001).",
-        partial(_shift, gap=WITH_GAP, pairs=[_COMPLEX_NP], direction=1),
-    ),
-    ClaimSpec(
-        "section 4.2, Figure 4",
-        "+gap: wh-effects of Google recover behind adjuncts (p < .001).",
-        partial(_shift, gap=WITH_GAP, pairs=[_ADJUNCT], direction=1, models=("google",)),
-    ),
-    ClaimSpec(
-        "section 4.2, Figure 4",
-        "+gap: wh-effects of Gulordava and Transformer do not recover behind adjuncts.",
-        partial(_no_shift, gap=WITH_GAP, pairs=[_ADJUNCT], models=_OTHERS, upwards=True),
-    ),
-    ClaimSpec(
-        "section 4.2, Figure 4",
-        "+gap: in Google, a missing filler costs about one bit inside islands and two to five bits "
-        "behind them.",
-        _google_in_and_behind,
-    ),
+    ClaimSpec("section 4.2",
+              "Wh-effects of the n-gram model do not differ significantly from 0 in any condition.",
+              _ngram_has_no_wh_effects),
+    ClaimSpec("section 4.2, Figure 4",
+              "+gap: wh-effects are significantly smaller in islands than at objects for all "
+              "models (p < .001).", partial(_shift, gap=WITH_GAP, pairs=_IN_ISLANDS, direction=-1)),
+    ClaimSpec("section 4.2, Figure 4",
+              "+gap: wh-effects behind islands are still significantly smaller than at objects (p "
+              "< .001).", partial(_shift, gap=WITH_GAP, pairs=_BEHIND_ISLANDS, direction=-1)),
+    ClaimSpec("section 4.2, Figure 4",
+              "+gap: wh-effects recover behind complex NPs for all models (p < .001).",
+              partial(_shift, gap=WITH_GAP, pairs=[_COMPLEX_NP], direction=1)),
+    ClaimSpec("section 4.2, Figure 4",
+              "+gap: wh-effects of Google recover behind adjuncts (p < .001).",
+              partial(_shift, gap=WITH_GAP, pairs=[_ADJUNCT], direction=1, models=("google",))),
+    ClaimSpec("section 4.2, Figure 4",
+              "+gap: wh-effects of Gulordava and Transformer do not recover behind adjuncts.",
+              partial(_no_shift, gap=WITH_GAP, pairs=[_ADJUNCT], models=_OTHERS, upwards=True)),
+    ClaimSpec("section 4.2, Figure 4",
+              "+gap: in Google, a missing filler costs about one bit inside islands and two to "
+              "five bits behind them.", _google_in_and_behind),
     ClaimSpec(
         "section 4.2, Figure 4",
         "−gap: wh-effects are significantly smaller in islands than at objects, except for "
@@ -509,12 +470,9 @@ SUPPRESSION_CLAIMS = (
             analysis="discharge_contrasts",
         ),
     ),
-    ClaimSpec(
-        "section 4.3, Figure 5",
-        "In Transformer, adjuncts pattern with subjects, and wh-effects are larger after gaps in "
-        "complex NPs, with and without a second gap.",
-        _transformer_discharge,
-    ),
+    ClaimSpec("section 4.3, Figure 5",
+              "In Transformer, adjuncts pattern with subjects, and wh-effects are larger after "
+              "gaps in complex NPs, with and without a second gap.", _transformer_discharge),
 )  # fmt: skip
 
 
@@ -595,12 +553,10 @@ SUPPRESSION = StudySpec(
             note="Surprisal of verbs that do not match their subjects minus that of verbs that do, "
             f"summed over both verbs. {_CENTRED}.",
         ),
-        PartSpec(
-            number="Figure 2 by verb", title="Centre embedding: ordering effects at each verb",
-            cells=_verbs, lacking="there are no models on centre embedding", digits=2,
-            note="VP1 is the verb of the relative clause, VP2 that of the main clause. The paper "
-            "describes them in section 3 without numbers.",
-        ),
+        PartSpec(number="Figure 2 by verb", title="Centre embedding: ordering effects at each verb",
+                 cells=_verbs, lacking="there are no models on centre embedding", digits=2,
+                 note="VP1 is the verb of the relative clause, VP2 that of the main clause. The "
+                 "paper describes them in section 3 without numbers."),
         PartSpec(
             number="Figure 4", title="Wh-effects in islands and behind them",
             cells=partial(_wh_effects, kind="islands", order=ISLANDS),
@@ -608,11 +564,9 @@ SUPPRESSION = StudySpec(
             note=f"{_CENTRED} over the conditions of the figure. The paper leaves the n-gram model "
             "out of its figure.",
         ),
-        PartSpec(
-            number="Figure 5", title="Wh-effects after a gap in subject or island position",
-            cells=partial(_wh_effects, kind="wh_discharge", order=DISCHARGE),
-            lacking="there are no models on wh-discharge", style=_BITS,
-            note=f"{_CENTRED} over the conditions of the figure.",
-        ),
+        PartSpec(number="Figure 5", title="Wh-effects after a gap in subject or island position",
+                 cells=partial(_wh_effects, kind="wh_discharge", order=DISCHARGE),
+                 lacking="there are no models on wh-discharge", style=_BITS,
+                 note=f"{_CENTRED} over the conditions of the figure."),
     ),
 )  # fmt: skip

@@ -167,7 +167,6 @@ class Curve:
 
     @property
     def is_joint(self) -> bool:
-        """Whether the loss is the joint loss of words and trees."""
         return "valid/joint_perplexity" in self.metrics.columns
 
 
@@ -205,18 +204,15 @@ class ReportContent:
     aggregate: pd.DataFrame = field(default_factory=lambda: AGGREGATE.frame([]))
 
     def __post_init__(self) -> None:
-        """Raise an error if a table lacks a column."""
         for schema in (ITEMS, SUMMARY, SURPRISALS, EFFECTS):
             if missing := schema.missing(getattr(self, schema.name).columns):
                 lacking = ", ".join(missing)
                 raise GardenpathError(f"the table {schema.name!r} lacks the columns {lacking}")
 
     def chance_of(self, name: str) -> float:
-        """Return the chance level of a class."""
         return self.chance.get(name, USUAL_CHANCE)
 
     def modifiers(self, values: Iterable[str]) -> list[str]:
-        """Return the distinct modifiers, from simple to complex."""
         return ranked(values, self.modifier_orders)
 
     def ranks(self, values: Iterable[str]) -> bool:
@@ -507,7 +503,6 @@ def findings(items: pd.DataFrame, *, min_items: int = MIN_ITEMS) -> Iterator[str
 
 
 def _best_models(items: pd.DataFrame, models: pd.DataFrame, min_items: int) -> str:
-    """Say which models of one corpus are the best."""
     order = {model: place for place, model in enumerate(models_in_order(models["model"]))}
     ranked = models.assign(place=models["model"].map(order)).sort_values(
         ["mean", "place"], ascending=[False, True]

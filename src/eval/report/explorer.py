@@ -118,7 +118,6 @@ class Numbers:
 
 
 def explorer_data(content: ReportContent, limits: ExplorerLimits) -> dict[str, Any]:
-    """Return the data of the explorer, ready for JSON."""
     return _Data(content, limits).finished()
 
 

@@ -82,7 +82,6 @@ class ReportTable:
     strong: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        """Leave out empty columns."""
         kept = [name for name in self.frame.columns if not (self.frame[name] == "").all()]
         object.__setattr__(self, "frame", self.frame[kept])
 
@@ -96,7 +95,6 @@ class ReportTable:
 
     @property
     def columns(self) -> list[TableCell]:
-        """The column headings."""
         heads = zip(self.frame, self._is_numeric, strict=True)
         return [TableCell(spaced(name), "number" if is_number else "") for name, is_number in heads]
 
@@ -118,7 +116,6 @@ class ReportTable:
 
     @property
     def has_filter(self) -> bool:
-        """Whether the table is long enough for a filter."""
         return len(self.frame) > ROWS_FOR_FILTER
 
 

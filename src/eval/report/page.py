@@ -91,7 +91,6 @@ def pair_set_tables(content: ReportContent) -> Iterator[ReportTable]:
 
 
 def summary_table(content: ReportContent) -> ReportTable:
-    """Return the accuracy by class and modifier, with intervals."""
     columns = [
         column for column in content.summary.columns if content.summary[column].notna().any()
     ]
@@ -116,7 +115,6 @@ def summary_table(content: ReportContent) -> ReportTable:
 
 
 def runs_table(content: ReportContent) -> ReportTable:
-    """Return the table of scored runs."""
     runs = content.runs()
     with_parses = {key[0] for key in content.parses}
     if with_parses:

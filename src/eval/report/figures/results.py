@@ -144,7 +144,6 @@ def _by_modifier(
 
 
 def _models_of(means: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
-    """Return the models with a mean, in order."""
     known = set(means["model"])
     return [model for model in models_in_order(rows["model"]) if model in known]
 
@@ -330,7 +329,6 @@ class Estimate:
 
     @property
     def in_numbers(self) -> str:
-        """The estimate and its interval as text."""
         text = f"{_number(self.value)}  [{_number(self.low)}, {_number(self.high)}]"
         return text.replace("-", "\N{MINUS SIGN}")
 

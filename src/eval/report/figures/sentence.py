@@ -171,7 +171,6 @@ class Grid:
 
     @classmethod
     def of(cls, alignment: Alignment, count: int, *, top: float) -> Grid:
-        """Return the grid for ``count`` panels."""
         widest = max(width_of(word) for line in alignment.lines for word in line.words.values())
         unit = max(0.4, 0.075 * widest + 0.1)
         # The names of conditions are left of the words in the first column.
@@ -188,17 +187,14 @@ class Grid:
 
     @property
     def panel(self) -> float:
-        """The width of a panel."""
         return self.unit * self.size
 
     @property
     def width(self) -> float:
-        """The width of the figure."""
         return self.margin + self.columns * (self.panel + GAP) - GAP + 0.15
 
     @property
     def height(self) -> float:
-        """The height of the figure."""
         rows = -(-self.count // self.columns)
         return rows * (PANEL_HEIGHT + self.between) - self.between + self.foot + 0.35
 

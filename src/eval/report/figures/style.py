@@ -84,7 +84,6 @@ def families() -> tuple[str, ...]:
 
 @cache
 def _characters(names: tuple[str, ...]) -> frozenset[int]:
-    """Return the code points that the given families cover."""
     points: set[int] = set()
     for name in names:
         path = font_manager.findfont(name, fallback_to_default=False)
@@ -97,7 +96,6 @@ def _has(families: tuple[str, ...], letter: str) -> bool:
 
 
 def is_bundled(text: str) -> bool:
-    """Whether the bundled fonts have every character."""
     return all(_has(bundled_families(), letter) for letter in text)
 
 
@@ -309,7 +307,6 @@ def as_svg(figure: Figure) -> str:
 
 
 def pixels(figure: Figure) -> Pixels:
-    """Return the rendered figure as RGBA pixels."""
     canvas: Any = figure.canvas
     canvas.draw()
     return np.array(canvas.buffer_rgba())
@@ -378,7 +375,6 @@ BITS = Scale(label="bits", reference=0.0, reference_label="no difference")
 
 
 def spread(axis: Axes, *, scale: Scale, vertical: bool) -> None:
-    """Set limits and ticks of the numeric axis."""
     if scale.limits is None:
         axis.margins(0.08)
         return
