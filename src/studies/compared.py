@@ -146,13 +146,10 @@ def _value(cell: object, digits: int) -> PublishedValue:
         return PublishedValue(text=text)
     number, reach = parts["number"].replace("−", "-"), parts["reach"] or ""
     return PublishedValue(
-        text=text,
-        value=float(number),
-        reach=float(reach) if reach else math.nan,
-        stars=None if reach else parts["stars"],
-        digits=len(number.partition(".")[2]),
+        text=text, value=float(number), reach=float(reach) if reach else math.nan,
+        stars=None if reach else parts["stars"], digits=len(number.partition(".")[2]),
         reach_digits=len(reach.partition(".")[2]),
-    )
+    )  # fmt: skip
 
 
 def _is_same(value: float, published: float, digits: int) -> bool:

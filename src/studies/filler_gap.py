@@ -242,8 +242,11 @@ def _claim(
     wanted: bool = True,
 ) -> ClaimSpec:  # fmt: skip
     analysis, find = effect
-    options = {"kind": kind, "metrics": metrics, "names": names, "wanted": wanted}
-    return ClaimSpec(place, text, partial(_counted, analysis=analysis, find=find, **options))
+    judge = partial(
+        _counted, analysis=analysis, find=find, kind=kind, metrics=metrics, names=names,
+        wanted=wanted,
+    )  # fmt: skip
+    return ClaimSpec(place, text, judge)
 
 
 def _effect(analysis: str, check: EffectCheck, gap: str | None = None) -> _Effect:

@@ -549,13 +549,9 @@ def _modifiers(evidence: Evidence) -> Iterator[StudyCell]:
     for (model, modifier), row in modifier_effects(evidence).items():
         if model in NEURAL:
             yield StudyCell(
-                panel=_pooled(evidence),
-                row=model,
-                column=modifier,
-                value=float(row["estimate"]),
-                stars=stars(_as_published(row)),
-                note=_estimate_text(row),
-            )
+                panel=_pooled(evidence), row=model, column=modifier, value=float(row["estimate"]),
+                stars=stars(_as_published(row)), note=_estimate_text(row),
+            )  # fmt: skip
 
 
 _ACCURACY = FigureStyle(y_label="accuracy", limits=(0.0, 1.03))

@@ -170,14 +170,9 @@ def _study_page(
         "figures": [],
     }
     return finished_page(
-        title=result.title,
-        description=result.reference,
-        chapters=STUDY_CHAPTERS,
-        folded=("runs",),
-        values=values,
-        inline=inline,
-        drawn=drawn,
-    )
+        title=result.title, description=result.reference, chapters=STUDY_CHAPTERS, folded=("runs",),
+        values=values, inline=inline, drawn=drawn,
+    )  # fmt: skip
 
 
 def _verdicts(result: StudyResult) -> Iterator[str]:

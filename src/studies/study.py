@@ -377,13 +377,10 @@ class StudySpec:
                 StudyClaim(place=place, text=text, source=source, verdict=verdict, reason=reason)
             )
         return StudyResult(
-            name=self.name,
-            title=self.title,
-            reference=self.reference,
-            parts=[spec.part(sources, labels) for spec in self.parts],
-            claims=claims,
+            name=self.name, title=self.title, reference=self.reference,
+            parts=[spec.part(sources, labels) for spec in self.parts], claims=claims,
             analyses={evidence.source: [*evidence.results.values()] for evidence in sources},
-        )
+        )  # fmt: skip
 
 
 def judged(is_true: bool, reason: str) -> Judgement:

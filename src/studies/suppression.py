@@ -143,13 +143,10 @@ def effect_change(row: Mapping[str, Any], sign: float = 1.0) -> EffectChange:
     corpus = f" ({prose_name(row['corpus'])})" if row.get("corpus") else ""
     first, _, second = str(row["contrast"]).partition(" → ")
     return EffectChange(
-        model=model,
-        label=SUPPRESSION_MODELS.label(model) + corpus,
-        contrast=f"{prose_name(first)} → {prose_name(second)}",
-        bits=sign * float(row["estimate"]),
-        p=float(row["p"]),
-        is_singular=bool(row.get("singular")),
-    )
+        model=model, label=SUPPRESSION_MODELS.label(model) + corpus,
+        contrast=f"{prose_name(first)} → {prose_name(second)}", bits=sign * float(row["estimate"]),
+        p=float(row["p"]), is_singular=bool(row.get("singular")),
+    )  # fmt: skip
 
 
 def is_neural(model: str) -> bool:

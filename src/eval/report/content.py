@@ -395,13 +395,9 @@ def reported_analysis(
         is_empty = table.isna() | (table.astype(str) == "")
         tables[name] = table.loc[:, ~is_empty.all(axis=0)]
     return ReportedAnalysis(
-        title=result.analysis.title,
-        sentences=sentences,
-        significant=significant,
-        skipped=result.skipped,
-        notes=result.notes,
-        tables=tables,
-    )
+        title=result.analysis.title, sentences=sentences, significant=significant,
+        skipped=result.skipped, notes=result.notes, tables=tables,
+    )  # fmt: skip
 
 
 # Reports on models that were scored on suites.

@@ -294,15 +294,10 @@ def page(content: ReportContent, drawn: Mapping[str, WrittenFigure], limits: Exp
         if picture.name in drawn
     ]
     return finished_page(
-        title=content.title,
-        description=content.description,
-        chapters=CHAPTERS,
-        folded=FOLDED,
-        values=_values(content, figures, limits),
-        inline=inline,
-        drawn=drawn,
+        title=content.title, description=content.description, chapters=CHAPTERS, folded=FOLDED,
+        values=_values(content, figures, limits), inline=inline, drawn=drawn,
         explorer=explorer_data(content, limits),
-    )
+    )  # fmt: skip
 
 
 def finished_page(
@@ -332,16 +327,12 @@ def finished_page(
         source = f'font-family:"{style.BUNDLED_NAME}";src:url({address}) format("opentype")'
         font = f"@font-face{{{source}}}\n"
     return render(
-        "page.html",
-        title=title,
-        description=description,
+        "page.html", title=title, description=description,
         chapters=[(name, chapters[name], html) for name, html in written.items() if html],
-        folded=folded,
-        outlines=inline.outlines(),
-        data=data + figure_data,
+        folded=folded, outlines=inline.outlines(), data=data + figure_data,
         style=Markup(font + _asset("report.css") + inline.css()),
         script=Markup("\n".join(_asset(name) for name in SCRIPTS)),
-    )
+    )  # fmt: skip
 
 
 def _asset(name: str) -> str:
