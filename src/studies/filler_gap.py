@@ -30,6 +30,7 @@ from gardenpath.studies.study import (
     StudySpec,
     depends,
     first_names,
+    interval_cell,
     judged,
     significant,
     stars,
@@ -440,10 +441,8 @@ def _means(evidence: Evidence) -> Iterator[StudyCell]:
             values = groups[name].groupby("item", sort=False)[metric].mean().dropna()
             if len(values):
                 mean = bootstrap_mean(np.asarray(values, dtype=np.float64))
-                yield StudyCell(
-                    panel=f"{metric} {position}", row=_row(model, corpus), column=str(condition),
-                    value=mean.mean, low=mean.low, high=mean.high, n=mean.n,
-                )  # fmt: skip
+                place = {"panel": f"{metric} {position}", "row": _row(model, corpus)}
+                yield interval_cell(mean, **place, column=str(condition))
 
 
 def _counts(evidence: Evidence) -> Iterator[StudyCell]:

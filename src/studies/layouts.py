@@ -216,7 +216,7 @@ def _folders(sets: Sequence[SurprisalSet]) -> Iterator[tuple[SurprisalSet, Path]
 
 # The published studies by name.
 
-# Sets of suites, and the study whose files have them.
+# The study whose files have the suites of each set.
 _LAYOUTS = {
     "mandarin": "mandarin",
     "reflexives": "reflexives",
@@ -234,29 +234,24 @@ def import_layout(
 ) -> Imported:
     """Import the surprisals of a study in its published layout."""
     layout = _layout(name)
-    if conditions != "sentences" and layout != "reflexives":
+    if layout == "reflexives":
+        return import_reflexives(materials, sets, rules, conditions=conditions)
+    if conditions != "sentences":
         raise ConfigError([f"conditions={conditions} is for the reflexives, not for {name}"])
-    match layout:
-        case "mandarin":
-            return import_mandarin(materials, sets, rules)
-        case "reflexives":
-            return import_reflexives(materials, sets, rules, conditions=conditions)
-        case _:
-            return import_suppression(materials, sets, rules)
+    read = import_mandarin if layout == "mandarin" else import_suppression
+    return read(materials, sets, rules)
 
 
 def published_suites(
     name: str, materials: Sequence[Path], conditions: ConditionSource = "sentences"
 ) -> list[Suite]:
     """Return the suites of a study in its published layout, to score runs of our own."""
-    match _layout(name):
-        case "mandarin":
-            return [own.suite for own in load_mandarin(materials).values()]
-        case "reflexives":
-            stimuli = load_reflexives(materials, conditions).values()
-            return [own.materials.suite for own in stimuli]
-        case _:
-            return [suite for own in load_suppression(materials).values() for suite in own.suites]
+    layout = _layout(name)
+    if layout == "mandarin":
+        return [own.suite for own in load_mandarin(materials).values()]
+    if layout == "reflexives":
+        return [own.materials.suite for own in load_reflexives(materials, conditions).values()]
+    return [suite for own in load_suppression(materials).values() for suite in own.suites]
 
 
 def _layout(name: str) -> str:

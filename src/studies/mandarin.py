@@ -206,11 +206,11 @@ def _garden_path_rows(evidence: Evidence, kind: str) -> list[_Row]:
 
 def _only_rnng_has_subject_effect(evidence: Evidence) -> Judgement:
     rows = _garden_path_rows(evidence, "garden_path_subject")
-    if not any(row["model"] == "rnng" and row["corpus"] == LARGE for row in rows):
+    if ("rnng", LARGE) not in [(row["model"], row["corpus"]) for row in rows]:
         return untested("needs RNNGs trained on the larger corpus")
     positive = [row for row in rows if significant(row, 1)]
     is_alone = [(row["model"], row["corpus"]) for row in positive] == [("rnng", LARGE)]
-    return judged(is_alone, f"significantly above 0: {_bits(positive) if positive else 'none'}")
+    return judged(is_alone, f"significantly above 0: {_bits(positive) or 'none'}")
 
 
 def _rnng_subject_effect(evidence: Evidence) -> Judgement:

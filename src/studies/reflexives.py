@@ -34,6 +34,7 @@ from gardenpath.studies.study import (
     StudyModels,
     StudySpec,
     depends,
+    interval_cell,
     judged,
     names_or_none,
     short_count,
@@ -410,13 +411,10 @@ def _differences(evidence: Evidence) -> Iterator[StudyCell]:
     for experiment, pronoun in itertools.product(("exp1b", "exp2b"), PRONOUNS):
         for letter, effect in (("D", DISTRACTOR), ("U", UNGRAMMATICAL)):
             for model in reflexive_effects(evidence, experiment, effect):
-                values = of_pronoun(model, pronoun)
+                values, column = of_pronoun(model, pronoun), f"{pronoun} {letter}"
                 if len(values):
                     mean = bootstrap_mean(values)
-                    yield StudyCell(
-                        panel=experiment, row=model.key, column=f"{pronoun} {letter}",
-                        value=mean.mean, low=mean.low, high=mean.high, n=mean.n,
-                    )  # fmt: skip
+                    yield interval_cell(mean, panel=experiment, row=model.key, column=column)
 
 
 def reflexives_study(items: ItemChoice = "paper") -> StudySpec:

@@ -22,7 +22,6 @@ from gardenpath.eval.display import family_of, family_style
 from gardenpath.eval.report.content import ReportedAnalysis, reported_analyses, write_analyses
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures.all import InlineFigures, WrittenFigure, write_figures
-from gardenpath.eval.report.figures.style import CHANCE_LINE, place_legend, widest_label
 from gardenpath.eval.report.html import ReportTable
 from gardenpath.eval.report.page import FIGURES_FOLDER, REPORT_FILE, analysis_tables, finished_page
 from gardenpath.store.files import write_text
@@ -69,7 +68,10 @@ def draw_part(part: ComparedPart) -> style.ReportFigure:
     most = max(map(len, labels))
     titles = max(len(part.label(panel)) for panel in part.panels)
     width = max(
-        2.4, widest_label(labels), 0.35 + most * (0.2 + 0.1 * len(series)), 0.4 + _LETTER * titles
+        2.4,
+        style.widest_label(labels),
+        0.35 + most * (0.2 + 0.1 * len(series)),
+        0.4 + _LETTER * titles,
     )
     width = min(width, 10.0)
     columns = max(1, int(10.0 // width))
@@ -87,7 +89,7 @@ def draw_part(part: ComparedPart) -> style.ReportFigure:
     ]  # fmt: skip
     if any(cell.published is not None for cell in part.cells):
         handles.append(Line2D([], [], **{**_PUBLISHED, "label": "published"}))
-    place_legend(figure, handles)
+    style.place_legend(figure, handles)
     figure.numbers = part.frame()
     return figure
 
@@ -109,7 +111,7 @@ def _draw_panel(
 ) -> None:
     columns = part.columns_of(panel)
     if look.reference is not None:
-        axis.axhline(look.reference, **CHANCE_LINE, zorder=1)
+        axis.axhline(look.reference, **style.CHANCE_LINE, zorder=1)
     for row, offset in zip(series, style.offsets(len(series), _GROUP), strict=True):
         cells = part.row_cells(panel, row.source, row.row)
         drawn = [(number + offset, cells[c]) for number, c in enumerate(columns) if c in cells]

@@ -22,6 +22,7 @@ import pandas as pd
 
 from gardenpath.eval.display import family_rank
 from gardenpath.eval.statistics.analysis import AnalysisResult
+from gardenpath.eval.statistics.inference import Interval
 from gardenpath.eval.statistics.wording import ALPHA, prose_name
 
 # Names of the two kinds of sources.
@@ -178,6 +179,13 @@ def mean_cell(values: Sequence[float] | pd.Series, **keys: Any) -> StudyCell:
     mean = float(known.mean())
     reach = Z * float(known.std(ddof=1)) / math.sqrt(len(known)) if len(known) > 1 else math.nan
     return StudyCell(value=mean, low=mean - reach, high=mean + reach, n=len(known), **keys)
+
+
+def interval_cell(interval: Interval, **keys: Any) -> StudyCell:
+    """Return a cell with a mean and its interval."""
+    return StudyCell(
+        value=interval.mean, low=interval.low, high=interval.high, n=interval.n, **keys
+    )
 
 
 def short_count(count: int) -> str:

@@ -35,6 +35,7 @@ from gardenpath.studies.study import (
     StudyModels,
     StudySpec,
     depends,
+    interval_cell,
     judged,
     mean_cell,
     untested,
@@ -501,13 +502,9 @@ def _cells(
     model: ModelRows, means: Mapping[str, Interval], order: Sequence[str], panel: str = ""
 ) -> Iterator[StudyCell]:
     """Yield the cells of a model: conditions in this order as columns."""
-    for condition in order:
-        if condition in means:
-            mean = means[condition]
-            yield StudyCell(
-                panel=panel, row=model.key, column=condition, value=mean.mean, low=mean.low,
-                high=mean.high, n=mean.n,
-            )  # fmt: skip
+    for name in order:
+        if name in means:
+            yield interval_cell(means[name], panel=panel, row=model.key, column=name)
 
 
 def _ordering_cells(evidence: Evidence) -> Iterator[StudyCell]:

@@ -21,19 +21,7 @@ from markupsafe import Markup, escape
 from gardenpath.eval import display
 from gardenpath.eval.display import EXACT
 from gardenpath.eval.report.content import ReportContent, corpus_groups
-from gardenpath.eval.report.figures import style
-from gardenpath.eval.report.figures.results import (
-    accuracy_by_class,
-    accuracy_by_modifier,
-    differences_by_condition,
-    effects_by_condition,
-    estimate_rows,
-    estimates,
-    excess,
-    loss_curves,
-    mean_accuracy,
-    sentence_lengths,
-)
+from gardenpath.eval.report.figures import results, style
 from gardenpath.eval.report.figures.sentence import surprisal_figure
 from gardenpath.store.files import read_text, whole_file, write_text
 from gardenpath.store.tables import write_table
@@ -136,7 +124,7 @@ def _accuracy(content: ReportContent) -> Iterator[Picture]:
                 section="accuracy",
                 title=f"Mean accuracy by model{place}",
                 caption=f"Mean over all classes, with equal weights. {lines}",
-                draw=partial(mean_accuracy, content, corpora),
+                draw=partial(results.mean_accuracy, content, corpora),
             )
     for corpora, (tail, place) in zip(groups, ends, strict=True):
         yield Picture(
@@ -145,7 +133,7 @@ def _accuracy(content: ReportContent) -> Iterator[Picture]:
             title=f"Accuracy by class and model{place}",
             caption="Markers are means over random seeds and suites, bars are 95 % bootstrap "
             f"intervals over items. {lines}",
-            draw=partial(accuracy_by_class, content, corpora),
+            draw=partial(results.accuracy_by_class, content, corpora),
         )
     all_corpora = list(dict.fromkeys(items["corpus"]))
     for corpus in all_corpora:
@@ -164,7 +152,7 @@ def _by_modifier(content: ReportContent, corpus: str, tail: str, place: str) -> 
             title=f"Accuracy by {'complexity of the ' if is_ranked else ''}modifier{place}",
             caption=f"{order}Markers are means over random seeds, bars are 95 % bootstrap "
             "intervals over items.",
-            draw=partial(accuracy_by_modifier, content, corpus),
+            draw=partial(results.accuracy_by_modifier, content, corpus),
         )
     if items["difference_bits"].notna().any():
         is_exact = (items["model"] == EXACT).any()
@@ -176,7 +164,7 @@ def _by_modifier(content: ReportContent, corpus: str, tail: str, place: str) -> 
             caption="Difference in surprisal between the compared conditions, in bits; values "
             "above zero are as predicted. Bars are 95 % bootstrap intervals over items."
             f"{infinite}",
-            draw=partial(differences_by_condition, content, corpus),
+            draw=partial(results.differences_by_condition, content, corpus),
         )
 
 
@@ -193,7 +181,7 @@ def _effects(content: ReportContent) -> Iterator[Picture]:
                     title=f"{title} by condition" + (f", {corpus}" if corpus else ""),
                     caption="Means over random seeds and items in bits, with 95 % bootstrap "
                     "intervals over items.",
-                    draw=partial(effects_by_condition, content, str(corpus), chosen),
+                    draw=partial(results.effects_by_condition, content, str(corpus), chosen),
                 )
 
 
@@ -223,14 +211,14 @@ def _sentences(content: ReportContent) -> Iterator[Picture]:
 
 def _statistics(content: ReportContent) -> Iterator[Picture]:
     for number, analysis in enumerate(content.analyses):
-        if estimate_rows(analysis):
+        if results.estimate_rows(analysis):
             yield Picture(
                 name=f"estimates_{number + 1}_{slug(analysis.title)}",
                 section="statistics",
                 title=f"Estimates: {analysis.title}",
                 caption="One row per comparison, with 95 % intervals; hollow markers: the interval "
                 "includes zero.",
-                draw=partial(estimates, analysis),
+                draw=partial(results.estimates, analysis),
                 subject=number,
             )
 
@@ -244,7 +232,7 @@ def _corpora(content: ReportContent) -> Iterator[Picture]:
             caption="Surprisal of each model minus that of the grammar that generated the test "
             "sentences, in bits per word; zero is optimal. Markers are means over random seeds, "
             "bars are ranges.",
-            draw=partial(excess, content.perplexity),
+            draw=partial(results.excess, content.perplexity),
         )
     if content.lengths:
         yield Picture(
@@ -252,7 +240,7 @@ def _corpora(content: ReportContent) -> Iterator[Picture]:
             section="corpora",
             title="Sentence lengths",
             caption="Distribution of sentence lengths in each corpus.",
-            draw=partial(sentence_lengths, content.lengths),
+            draw=partial(results.sentence_lengths, content.lengths),
         )
     if content.curves:
         yield Picture(
@@ -261,7 +249,7 @@ def _corpora(content: ReportContent) -> Iterator[Picture]:
             title="Loss during training",
             caption="Validation and training loss of each run after each epoch. Losses with trees "
             "include the loss of the tree and are not comparable to the others.",
-            draw=partial(loss_curves, content.curves),
+            draw=partial(results.loss_curves, content.curves),
         )
 
 

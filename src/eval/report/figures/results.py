@@ -22,19 +22,6 @@ from gardenpath.eval.display import BLUE, EXACT, models_in_order
 from gardenpath.eval.perplexity import JOINT, MARGINAL, PerplexityRow
 from gardenpath.eval.report.content import Curve, ReportContent, ReportedAnalysis
 from gardenpath.eval.report.figures import style
-from gardenpath.eval.report.figures.style import (
-    ACCURACY,
-    BITS,
-    CEILING_LINE,
-    CHANCE_LINE,
-    Scale,
-    add_legend,
-    models_as_rows,
-    models_side_by_side,
-    place_legend,
-    placed_rows,
-    widest_label,
-)
 from gardenpath.eval.report.means import in_numbers, with_near_range, with_near_share
 from gardenpath.store.tables import ESTIMATES
 
@@ -52,11 +39,13 @@ def accuracy_by_class(content: ReportContent, corpora: Sequence[str]) -> style.R
     height = 0.65 + rows * (0.22 + 0.1 * (len(corpora) - 1))
     figure, axes = style.panels(len(classes), columns=3, width=2.6, height=height, foot=0.3)
     for axis, name in zip(axes, classes, strict=True):
-        scale = replace(ACCURACY, reference=content.chance_of(name))
+        scale = replace(style.ACCURACY, reference=content.chance_of(name))
         part = table[table["class"] == name]
-        models_as_rows(axis, part, models=models, corpora=corpora, scale=scale)
+        style.models_as_rows(axis, part, models=models, corpora=corpora, scale=scale)
         axis.set_title(style.figure_label(name or "all items"))
-    add_legend(figure, table, models=models, corpora=corpora, scale=ACCURACY, marks=False)
+    style.add_legend(
+        figure, table, models=models, corpora=corpora, scale=style.ACCURACY, marks=False
+    )
     return figure
 
 
@@ -71,23 +60,23 @@ def mean_accuracy(content: ReportContent, corpora: Sequence[str]) -> style.Repor
         1, columns=1, width=_PHONE, height=1.1 + rows * 0.3, least=_PHONE
     )
     chances = [content.chance_of(name) for name in dict.fromkeys(items["class"])]
-    scale = replace(ACCURACY, reference=sum(chances) / max(len(chances), 1))
-    models_as_rows(axis, table, models=models, corpora=corpora, scale=scale)
-    for place, row in placed_rows(table, models=models, corpora=corpora):
+    scale = replace(style.ACCURACY, reference=sum(chances) / max(len(chances), 1))
+    style.models_as_rows(axis, table, models=models, corpora=corpora, scale=scale)
+    for place, row in style.placed_rows(table, models=models, corpora=corpora):
         axis.annotate(
             in_numbers(row),
             (1.02, place), xycoords=("axes fraction", "data"), va="center", fontsize=8.5,
             annotation_clip=False,
         )  # fmt: skip
     axis.set_xlabel("mean accuracy over classes, 95 % interval over items")
-    add_legend(figure, table, models=models, corpora=corpora, scale=scale, marks=False)
+    style.add_legend(figure, table, models=models, corpora=corpora, scale=scale, marks=False)
     return figure
 
 
 def accuracy_by_modifier(content: ReportContent, corpus: str) -> style.ReportFigure:
     """Draw one panel per class, with modifiers from simple to complex on the x axis."""
     table = content.by_modifier[content.by_modifier["corpus"] == corpus]
-    return _by_modifier(content, corpus, table, scale=ACCURACY)
+    return _by_modifier(content, corpus, table, scale=style.ACCURACY)
 
 
 def differences_by_condition(content: ReportContent, corpus: str) -> style.ReportFigure:
@@ -95,7 +84,7 @@ def differences_by_condition(content: ReportContent, corpus: str) -> style.Repor
 
     Classes with a single modifier each have one row per model.
     """
-    scale = replace(BITS, label="difference, bits")
+    scale = replace(style.BITS, label="difference, bits")
     items = content.items[content.items["corpus"] == corpus]
     if (items.groupby("class")["modifier"].nunique() != 1).any():
         keys = ["model", "class", "modifier"]
@@ -110,15 +99,15 @@ def differences_by_condition(content: ReportContent, corpus: str) -> style.Repor
     figure, axes = style.panels(len(classes), columns=3, width=2.7, height=height, foot=0.3)
     for axis, name in zip(axes, classes, strict=True):
         part = table[table["class"] == name]
-        models_as_rows(axis, part, models=models, corpora=[corpus], scale=scale)
+        style.models_as_rows(axis, part, models=models, corpora=[corpus], scale=scale)
         axis.set_title(style.figure_label(name or "all items"))
         axis.set_xlabel(scale.label)
-    add_legend(figure, table, models=models, corpora=[], scale=scale, marks=False)
+    style.add_legend(figure, table, models=models, corpora=[], scale=scale, marks=False)
     return figure
 
 
 def _by_modifier(
-    content: ReportContent, corpus: str, table: pd.DataFrame, *, scale: Scale
+    content: ReportContent, corpus: str, table: pd.DataFrame, *, scale: style.Scale
 ) -> style.ReportFigure:
     items = content.items[content.items["corpus"] == corpus]
     table = with_near_share(table, items, ["model", "class", "modifier"])
@@ -127,19 +116,19 @@ def _by_modifier(
         str(name): content.modifiers(part["modifier"])
         for name, part in items.groupby("class", sort=False)
     }
-    is_accuracy = scale is ACCURACY
+    is_accuracy = scale is style.ACCURACY
     most = max(map(len, along.values()))
-    width = max(2.6, 0.4 + 0.14 * most * len(models), 0.5 + widest_label(along.values()))
+    width = max(2.6, 0.4 + 0.14 * most * len(models), 0.5 + style.widest_label(along.values()))
     columns = 3 if width < 3.4 else 2
     figure, axes = style.panels(len(along), columns=columns, width=width, height=2.0, foot=0.5)
     for axis, (name, modifiers) in zip(axes, along.items(), strict=True):
         chance = content.chance_of(name) if is_accuracy else 0.0
-        models_side_by_side(
+        style.models_side_by_side(
             axis, table[table["class"] == name], x="modifier", values=modifiers, models=models,
             scale=replace(scale, reference=chance), connected=is_accuracy,
         )  # fmt: skip
         axis.set_title(style.figure_label(name or "all items"))
-    add_legend(figure, table, models=models, corpora=[], scale=scale, marks=True)
+    style.add_legend(figure, table, models=models, corpora=[], scale=scale, marks=True)
     return figure
 
 
@@ -168,18 +157,18 @@ def effects_by_condition(
         values = list(dict.fromkeys(means[means["effect"] == effect][by]))
         along[effect] = content.modifiers(values) if by == "modifier" else values
     most = max(map(len, along.values()))
-    width = max(3.0, 0.5 + 0.1 * most * (len(models) + 1), 0.5 + widest_label(along.values()))
+    width = max(3.0, 0.5 + 0.1 * most * (len(models) + 1), 0.5 + style.widest_label(along.values()))
     width = min(width, 10.0)
     fitting = max(1, int(9.0 // width))
     figure, axes = style.panels(len(effects), columns=fitting, width=width, height=2.1, foot=0.5)
     for axis, (effect, values) in zip(axes, along.items(), strict=True):
         part = means[means["effect"] == effect]
-        models_side_by_side(
-            axis, part, x=by, values=values, models=models, scale=BITS, connected=False
+        style.models_side_by_side(
+            axis, part, x=by, values=values, models=models, scale=style.BITS, connected=False
         )
         axis.set_title(style.figure_label(effect))
-    scale = replace(BITS, reference_label="no effect")
-    add_legend(figure, means, models=models, corpora=[], scale=scale, marks=True)
+    scale = replace(style.BITS, reference_label="no effect")
+    style.add_legend(figure, means, models=models, corpora=[], scale=scale, marks=True)
     return figure
 
 
@@ -227,7 +216,7 @@ def loss_curves(curves: Sequence[Curve]) -> style.ReportFigure:
         Line2D([], [], color=style.MUTED, label="validation"),
         Line2D([], [], color=style.MUTED, linestyle=TRAINING, label="training"),
     ]
-    place_legend(figure, handles)
+    style.place_legend(figure, handles)
     figure.numbers = pd.concat(numbers)
     return figure
 
@@ -283,7 +272,7 @@ def excess(rows: Sequence[PerplexityRow]) -> style.ReportFigure:
                 mean = sum(bits) / len(bits)
                 axis.plot([mean], [place], mark, color=colour, markerfacecolor=face)
                 numbers.append((corpus, model, mean, min(bits), max(bits), len(bits)))
-        axis.axvline(0.0, **CEILING_LINE)
+        axis.axvline(0.0, **style.CEILING_LINE)
         axis.set_yticks(range(len(models)), [style.figure_label(model) for model in models])
         axis.set_ylim(len(models) - 0.4, -0.6)
         axis.grid(False, axis="y")
@@ -405,7 +394,7 @@ def _draw(axis: Axes, rows: Sequence[Estimate], places: Sequence[float]) -> None
     low, high = max(min(ends.min(), 0.0), -usual), min(max(ends.max(), 0.0), usual)
     margin = 0.06 * (high - low) or 1.0
     low, high = low - margin, high + margin
-    axis.axvline(0.0, **CHANCE_LINE, zorder=1)
+    axis.axvline(0.0, **style.CHANCE_LINE, zorder=1)
     looks = [(*styles.get(row.model, PLAIN), row.is_clear) for row in rows]
     for look in dict.fromkeys(looks):
         colour, mark, is_clear = look
