@@ -81,37 +81,26 @@ def flips(evidence: Evidence, kind: str, metric: str) -> EffectsFound:
 
 
 def effects(
-    evidence: Evidence, kind: str, metric: str, *, analysis: str, check: EffectCheck,
+    evidence: Evidence, kind: str, metric: str, *, analysis: str, check: str,
     gap: str | None = None,
 ) -> EffectsFound:  # fmt: skip
     """Return whether an effect passes a check, by construction; with or without a gap only."""
     wanted = {"class": kind, "metric": metric} | ({} if gap is None else {"gap": gap})
     worse = metric_direction(metric)
-    return {_key(row): check(row, worse) for row in evidence.estimates(analysis, **wanted)}
+    return {_key(row): _CHECKS[check](row, worse) for row in evidence.estimates(analysis, **wanted)}
 
 
 def _key(row: _Row) -> tuple[str, str, str]:
     return str(row["model"]), str(row["corpus"]), str(row["modifier"])
 
 
-def is_better(row: _Row, worse: int) -> bool:
-    """Whether an effect makes sentences significantly more acceptable."""
-    return significant(row, -worse)
-
-
-def is_worse(row: _Row, worse: int) -> bool:
-    """Whether an effect makes sentences significantly less acceptable."""
-    return significant(row, worse)
-
-
-def tends_to_be_better(row: _Row, worse: int) -> bool:
-    """Whether an effect makes sentences more acceptable, significantly or not."""
-    return bool(row["estimate"] * worse < 0)
-
-
-def is_affected(row: _Row, worse: int) -> bool:
-    """Whether there is a significant effect in either direction."""
-    return significant(row, worse) or significant(row, -worse)
+_CHECKS: Mapping[str, EffectCheck] = {
+    "better": lambda row, worse: significant(row, -worse),
+    "worse": significant,
+    # Significantly or not.
+    "tends to be better": lambda row, worse: bool(row["estimate"] * worse < 0),
+    "affected": lambda row, worse: significant(row, worse) or significant(row, -worse),
+}
 
 
 def frequency_correlations(evidence: Evidence) -> dict[tuple[str, str, str, str], Correlation]:
@@ -250,15 +239,15 @@ def _claim(
     return ClaimSpec(place, text, judge)
 
 
-def _effect(analysis: str, check: EffectCheck, gap: str | None = None) -> _Effect:
+def _effect(analysis: str, check: str, gap: str | None = None) -> _Effect:
     return analysis, partial(effects, analysis=analysis, check=check, gap=gap)
 
 
 _FLIP: _Effect = ("flip", flips)
-_INTERACTION = _effect("interaction", is_better)
-_DIVISION = _effect("division", is_better)
-_DIVISION_TREND = _effect("division", tends_to_be_better)
-_HURT_BY_ISLANDS = _effect("islandhood", is_worse, WITH_GAP)
+_INTERACTION = _effect("interaction", "better")
+_DIVISION = _effect("division", "better")
+_DIVISION_TREND = _effect("division", "tends to be better")
+_HURT_BY_ISLANDS = _effect("islandhood", "worse", WITH_GAP)
 
 FILLER_GAP_CLAIMS = (
     _claim("section 3.3, Figure 1a",
@@ -300,7 +289,7 @@ FILLER_GAP_CLAIMS = (
            STUDY_2, SENTENCE_METRICS, "topic", "tough", wanted=False),
     _claim("section 4.2, Figure 4",
            "Without a gap, islands do not change the effect of the licensor.",
-           _effect("islandhood", is_affected, WITHOUT_GAP), STUDY_2, SENTENCE_METRICS,
+           _effect("islandhood", "affected", WITHOUT_GAP), STUDY_2, SENTENCE_METRICS,
            *FILLER_GAP_CONSTRUCTIONS, wanted=False),
     _claim("section 4.2, Figure 4",
            "With a gap, islands make embedded questions worse in all metrics.", _HURT_BY_ISLANDS,
@@ -309,7 +298,7 @@ FILLER_GAP_CLAIMS = (
            "With a gap, islands make clefts and comparatives worse in local and global surprisal.",
            _HURT_BY_ISLANDS, STUDY_2, [_LOCAL, _GLOBAL], *CLEFTS, "comp_quant"),
     _claim("section 4.2, Figure 4", "With a gap, islands do not affect topicalisation.",
-           _effect("islandhood", is_affected, WITH_GAP), STUDY_2, SENTENCE_METRICS, "topic",
+           _effect("islandhood", "affected", WITH_GAP), STUDY_2, SENTENCE_METRICS, "topic",
            wanted=False),
     _claim("section 4.3, Figure 5a",
            "Grammatical clefts, comparatives and embedded questions have lower global surprisal.",
@@ -323,13 +312,13 @@ FILLER_GAP_CLAIMS = (
            _DIVISION_TREND, STUDY_2, [_GLOBAL, _SLOR], "topic", wanted=False),
     _claim("section 4.3, Figure 5c",
            "Each embedding raises the global surprisal of grammatical clefts and embedded "
-           "questions.", _effect("depth", is_worse), STUDY_2, [_GLOBAL], *CLEFTS, "embwhq"),
+           "questions.", _effect("depth", "worse"), STUDY_2, [_GLOBAL], *CLEFTS, "embwhq"),
     _claim("section 4.3, Figure 5d",
            "Each embedding lowers the SLOR of grammatical embedded questions.",
-           _effect("depth", is_worse), STUDY_2, [_SLOR], "embwhq"),
+           _effect("depth", "worse"), STUDY_2, [_SLOR], "embwhq"),
     _claim("section 4.3, Figure 5c, d",
            "Each embedding lowers the global surprisal of grammatical topicalisations and raises "
-           "their SLOR.", _effect("depth", is_better), STUDY_2, [_GLOBAL, _SLOR], "topic"),
+           "their SLOR.", _effect("depth", "better"), STUDY_2, [_GLOBAL, _SLOR], "topic"),
     ClaimSpec("section 5, Table 1",
               "Licensors and gaps interact more strongly in constructions that are more frequent "
               "in WSJ.", _frequent_is_learnt),

@@ -124,18 +124,19 @@ class EffectChange:
 
 
 def contrast_changes(
-    evidence: Evidence, gap: str, pairs: Sequence[tuple[str, str]], analysis: str
-) -> list[EffectChange]:
-    """Return the changes of wh-effects in these pairs of conditions, for all models."""
+    evidence: Evidence, gap: str, pairs: Sequence[tuple[str, str]], analysis: str,
+    models: Sequence[str],
+) -> list[EffectChange]:  # fmt: skip
+    """Return the changes of wh-effects in these pairs of conditions, for these models."""
     # With a gap a filler lowers surprisal, so a stronger wh-effect is a more negative interaction.
     sign = -1.0 if gap == WITH_GAP else 1.0
-    changes = []
-    for first, second in pairs:
-        rows = evidence.estimates(analysis, gap=gap, contrast=f"{first} → {second}")
-        changes += [
-            effect_change(row, sign) for row in rows if str(row["term"]).endswith("filler:position")
-        ]
-    return changes
+    rows = [
+        row
+        for first, second in pairs
+        for row in evidence.estimates(analysis, gap=gap, contrast=f"{first} → {second}")
+        if str(row["term"]).endswith("filler:position")
+    ]
+    return changes_of([effect_change(row, sign) for row in rows], models)
 
 
 def effect_change(row: Mapping[str, Any], sign: float = 1.0) -> EffectChange:
@@ -327,7 +328,7 @@ def _shift(
     exceptions = {(model, prose_name(condition)) for model, condition in excepted}
     changes = [
         change
-        for change in changes_of(contrast_changes(evidence, gap, pairs, analysis), models)
+        for change in contrast_changes(evidence, gap, pairs, analysis, models)
         if (change.model, change.contrast.split(" → ")[1]) not in exceptions
     ]
     if not changes:
@@ -344,7 +345,7 @@ def _no_shift(
     upwards: bool = False, analysis: str = "wh_contrasts",
 ) -> Judgement:  # fmt: skip
     """Judge whether wh-effects do not change significantly, or (``upwards``) do not increase."""
-    changes = changes_of(contrast_changes(evidence, gap, pairs, analysis), models)
+    changes = contrast_changes(evidence, gap, pairs, analysis, models)
     if not changes:
         return untested(why_untested(evidence, analysis, models))
     is_steady = all(change.p >= ALPHA or (upwards and change.bits < 0) for change in changes)
@@ -352,14 +353,13 @@ def _no_shift(
 
 
 def _transformer_discharge(evidence: Evidence) -> Judgement:
+    analysis, models = "discharge_contrasts", ("transformer",)
     said, is_so = [], True
     for gap in (WITH_GAP, WITHOUT_GAP):
         for second, differs in (("adjunct_discharge", False), ("cnp_discharge", True)):
-            pairs = [("subject", second)]
-            changes = contrast_changes(evidence, gap, pairs, "discharge_contrasts")
-            changes = changes_of(changes, ("transformer",))
+            changes = contrast_changes(evidence, gap, [("subject", second)], analysis, models)
             if not changes:
-                return untested(why_untested(evidence, "discharge_contrasts", ("transformer",)))
+                return untested(why_untested(evidence, analysis, models))
             is_so &= all((change.bits > 0 and change.p < ALPHA) == differs for change in changes)
             said += [f"{change.said} ({gap})" for change in changes]
     return judged(is_so, "; ".join(said))

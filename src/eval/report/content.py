@@ -272,16 +272,12 @@ def corpus_groups(table: pd.DataFrame) -> list[list[str]]:
     """Group corpora whose models were scored on the same suites and can be compared."""
     groups: list[tuple[set[str], list[str]]] = []
     for corpus, rows in table.groupby("corpus", sort=False):
-        suites = set(rows["suite"])
-        members = [str(corpus)]
-        apart = []
-        for others, names in groups:
-            if suites & others:
-                suites |= others
-                members = [*names, *members]
-            else:
-                apart.append((others, names))
-        groups = [*apart, (suites, members)]
+        suites, members = set(rows["suite"]), [str(corpus)]
+        alike = [group for group in groups if group[0] & suites]
+        groups = [group for group in groups if not group[0] & suites]
+        for others, names in alike:
+            suites, members = suites | others, [*names, *members]
+        groups.append((suites, members))
     return [names for _, names in groups]
 
 

@@ -46,7 +46,7 @@ class Picture:
 
 
 def pictures(content: ReportContent) -> list[Picture]:
-    """Return the figures of a study, in the order of the report."""
+    """Return the figures of a report, in its order."""
     return [
         *_accuracy(content),
         *_effects(content),
@@ -65,7 +65,7 @@ class WrittenFigure:
 
 
 def write_pictures(content: ReportContent, folder: Path) -> dict[str, WrittenFigure]:
-    """Write every figure of a study; return them by name."""
+    """Write every figure of a report; return them by name."""
     return write_figures({picture.name: picture.draw for picture in pictures(content)}, folder)
 
 

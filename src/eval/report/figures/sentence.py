@@ -7,6 +7,7 @@ All panels are drawn on one axis in inches, because an axis per panel would be m
 
 from __future__ import annotations
 
+import itertools
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -58,11 +59,8 @@ def align(rows: pd.DataFrame, critical: Sequence[str]) -> Alignment:
         region: max(int((part["region"] == region).sum()) for _, part in variants)
         for region in regions
     }
-    starts: dict[object, int] = {}
-    place = 0
-    for region in regions:
-        starts[region] = place
-        place += widths[region]
+    ends = list(itertools.accumulate(widths.values()))
+    starts = {region: end - widths[region] for region, end in zip(regions, ends, strict=True)}
     several = rows.groupby("condition", sort=False)["variant"].nunique()
     lines = []
     for (condition, variant), part in variants:
@@ -83,7 +81,7 @@ def align(rows: pd.DataFrame, critical: Sequence[str]) -> Alignment:
         for region in regions
         if str(region) in critical
     ]
-    return Alignment(lines=lines, size=place, critical=marked)
+    return Alignment(lines=lines, size=ends[-1], critical=marked)
 
 
 def _region_order(sequences: Sequence[Sequence[object]]) -> list[object]:
@@ -92,11 +90,9 @@ def _region_order(sequences: Sequence[Sequence[object]]) -> list[object]:
     for sequence in sequences:
         place = 0
         for region in sequence:
-            if region in order:
-                place = order.index(region) + 1
-            else:
+            if region not in order:
                 order.insert(place, region)
-                place += 1
+            place = order.index(region) + 1
     return order
 
 

@@ -514,13 +514,11 @@ def folded(name: object, *, width: int = 9, most: int | None = None) -> str:
 
 def widest_label(panels: Iterable[Sequence[str]]) -> float:
     """Return the width, in inches, at which the labels of all panels do not overlap."""
-    found = 0.0
+    widths = [0.0]
     for values in panels:
-        lines = [
-            line for value in values for line in folded(value or "all items", most=3).split("\n")
-        ]
-        found = max(found, len(values) * (0.1 + 0.075 * max(map(len, lines))))
-    return found
+        lines = "\n".join(folded(value or "all items", most=3) for value in values).split("\n")
+        widths.append(len(values) * (0.1 + 0.075 * max(map(len, lines))))
+    return max(widths)
 
 
 def add_legend(
