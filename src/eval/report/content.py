@@ -283,7 +283,6 @@ def corpus_groups(table: pd.DataFrame) -> list[list[str]]:
 
 # Statistical analyses: computation, files, and their form in the report.
 
-
 SKIPPED_FILE = "skipped.txt"
 _SKIPPED_TITLE = "Analyses that were not run"
 
@@ -397,7 +396,6 @@ def reported_analysis(
 
 
 # Reports on models that were scored on suites.
-
 
 # The packages that affect the numbers of a report, in addition to Python; and those of models.
 REPORT_PACKAGES = ("numpy", "scipy", "pandas", "matplotlib")

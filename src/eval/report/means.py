@@ -190,7 +190,6 @@ def _mean_errors(table: pd.DataFrame, column: str, by: list[str]) -> pd.DataFram
 # ----------------------------------------------------------------------------
 # Mean effects in bits, with intervals over items: a file, and a table for the terminal.
 
-
 _BY = ["model", "corpus", "suite", "class", "modifier", "effect"]
 # Effects of a corpus that are printed; sets of many suites have hundreds.
 _MOST_PRINTED = 10
@@ -270,7 +269,6 @@ def _two_places(bits: float) -> str:
 
 # ----------------------------------------------------------------------------
 # How much near ties matter for what a figure shows, as columns beside its means.
-
 
 # The accuracy if near ties counted as wrong, and if they counted as right.
 IF_WRONG, IF_RIGHT = "near_ties_wrong", "near_ties_right"

@@ -152,7 +152,6 @@ RC: dict[str, Any] = {
     # The same as in the PNG, so the layout is computed only once.
     "figure.dpi": PNG_DPI,
     "savefig.facecolor": PAPER,
-    "savefig.bbox": None,
     "font.size": 9.0,
     "axes.titlesize": 10.5,
     # The bundled Han characters have one weight; a bold title would mix two.
@@ -165,7 +164,6 @@ RC: dict[str, Any] = {
     "axes.labelcolor": INK,
     "axes.edgecolor": MUTED,
     "axes.facecolor": PAPER,
-    "axes.linewidth": 0.8,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -181,17 +179,14 @@ RC: dict[str, Any] = {
     "legend.frameon": False,
     "legend.fontsize": 8.5,
     "text.color": INK,
-    "lines.linewidth": 1.5,
     "lines.markersize": 5.5,
     # Identical content gives identical files.
     "svg.hashsalt": "gardenpath",
     "svg.fonttype": "path",
     # Dollar signs and underscores in words are not mathematics.
     "text.parse_math": False,
-    "text.usetex": False,
     # Hinting is not needed at this resolution, and letters are the same as in the SVG.
     "text.hinting": "none",
-    "axes.unicode_minus": True,
 }
 
 
