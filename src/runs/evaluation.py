@@ -331,10 +331,10 @@ def _parsed(suites: Sequence[Suite], items: int) -> set[Words]:
 
 def _with_opening(tables: SuiteTables, suites: Sequence[Suite], runs: Sequence[Run]) -> SuiteTables:
     """Add the parses of the item on which the report opens; which it is, is known only now."""
-    from gardenpath.eval.report.content import Study
+    from gardenpath.eval.report.content import ReportContent
     from gardenpath.eval.report.explorer import opening
 
-    first = opening(Study(title="", items=tables.items, surprisals=tables.surprisals))
+    first = opening(ReportContent(title="", items=tables.items, surprisals=tables.surprisals))
     if first is None or (first.suite, first.item) in {key[1:3] for key in tables.parses}:
         return tables
     alone = [

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from gardenpath.console import FittedTable
     from gardenpath.eval.perplexity import PerplexityRow
     from gardenpath.eval.published.importing import Imported, Receipt
-    from gardenpath.eval.report.content import Curve, Shown
+    from gardenpath.eval.report.content import Curve, ReportedAnalysis
     from gardenpath.eval.statistics.analysis import AnalysisResult
     from gardenpath.eval.statistics.formulas import Correction, Weighting
     from gardenpath.runs.suite_tables import SuiteTables
@@ -216,11 +216,11 @@ class Results:
             formula=self.formula,
         )
 
-    def shown_analyses(self) -> list[Shown]:
+    def shown_analyses(self) -> list[ReportedAnalysis]:
         """The analyses in the order of the report."""
-        from gardenpath.eval.report.content import shown_results
+        from gardenpath.eval.report.content import reported_analyses
 
-        return shown_results(self.analyses)
+        return reported_analyses(self.analyses)
 
     def statistics(self) -> pd.DataFrame:
         """The estimates of all analyses in one table, each with the question it answers."""
@@ -246,12 +246,12 @@ class Results:
         from gardenpath.eval.report.content import (
             MODEL_PACKAGES,
             REPORT_PACKAGES,
-            build_study,
+            report_content,
             write_analyses,
         )
         from gardenpath.eval.report.page import write_report
 
-        study = build_study(
+        content = report_content(
             title=self.title, suites=self.suites, names=self.names, results=self.scored,
             surprisals=self.tables.surprisals, versions=versions(*REPORT_PACKAGES, *MODEL_PACKAGES),
             search=self.search, analyses=self.analyses, parses=self.tables.parses,
@@ -261,7 +261,7 @@ class Results:
         with results_folder(Path(folder), about=self._about()) as temporary:
             self.write_tables(temporary)
             write_analyses(temporary / "statistics", self.analyses)
-            written = write_report(study, temporary)
+            written = write_report(content, temporary)
         return Path(folder) / written.name
 
     def write_tables(self, folder: Path) -> None:

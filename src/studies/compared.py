@@ -1,6 +1,8 @@
 """The published values of a study, and their comparison with computed ones.
 
-A file ``values/<study>.yaml`` has an entry for each table and figure::
+``report`` and ``replicate`` show a ``ComparedPart`` for every table and figure, and ``filler_gap``
+reads published counts. Nothing is computed from surprisals here. A file ``values/<study>.yaml`` has
+an entry for each table and figure::
 
     Table 6:
       digits: 3
@@ -19,9 +21,10 @@ panels. A value is a number, a number with its half-width (``±``) or stars, or 
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -82,25 +85,17 @@ class PublishedValue:
         return _is_same((cell.high - cell.low) / 2.0, self.reach, self.reach_digits)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PublishedPart:
     """The published values of one table or figure, by origin and place; columns in order."""
 
     values: Mapping[Origin, Mapping[Place, PublishedValue]]
     columns: Sequence[str] = ()
 
-    def find(self, cell: StudyCell, origin: Origin) -> PublishedValue | None:
-        """Return the published value of a cell, if there is one."""
-        return self.values[origin].get((cell.panel, cell.row, cell.column))
-
     @property
     def places(self) -> tuple[Place, ...]:
         """All places with a value, printed ones first."""
-        return tuple(dict.fromkeys(one for values in self.values.values() for one in values))
-
-    def rows(self, panel: str) -> tuple[str, ...]:
-        """Return the rows of a panel with a value, in order."""
-        return tuple(dict.fromkeys(row for where, row, _ in self.places if where == panel))
+        return tuple(dict.fromkeys(place for values in self.values.values() for place in values))
 
 
 _NOTHING = PublishedPart({origin: {} for origin in _ORIGINS})
@@ -108,7 +103,6 @@ _NOTHING = PublishedPart({origin: {} for origin in _ORIGINS})
 
 @cache
 def published_values(study: str) -> Mapping[str, PublishedPart]:
-    """Return the published values of a study by table and figure."""
     path = VALUES / f"{study}.yaml"
     content = parse_yaml(path.read_text(encoding="utf-8"))
     return {number: _part(entry, f"{number}", path) for number, entry in content.items()}
@@ -121,16 +115,17 @@ def published_part(study: str, number: str) -> PublishedPart:
 
 def _part(entry: Mapping[str, Any], number: str, path: Path) -> PublishedPart:
     columns, digits = [str(name) for name in entry["columns"]], int(entry.get("digits", 3))
-    found = {}
+    values: dict[Origin, dict[Place, PublishedValue]] = {}
     for origin in _ORIGINS:
-        rows = _rows(entry.get(origin, {}))
-        found[origin] = {
-            (panel, row, column): _value(value, digits)
-            for panel, row, values in rows
-            for column, value in _pairs(columns, values, f"{number}, {row}", path)
-            if value is not None
-        }
-    return PublishedPart(found, columns)
+        values[origin] = {}
+        for panel, row, cells in _rows(entry.get(origin, {})):
+            if len(cells) != len(columns):
+                problem = f"{number}, {row}: {len(cells)} values for {len(columns)} columns"
+                raise InputError(problem, path=path)
+            for column, cell in zip(columns, cells, strict=True):
+                if cell is not None:
+                    values[origin][panel, row, column] = _value(cell, digits)
+    return PublishedPart(values, columns)
 
 
 def _rows(content: Mapping[str, Any]) -> Iterator[tuple[str, str, Sequence[Any]]]:
@@ -142,35 +137,19 @@ def _rows(content: Mapping[str, Any]) -> Iterator[tuple[str, str, Sequence[Any]]
             yield "", str(name), entry
 
 
-def _pairs(
-    columns: Sequence[str], values: Sequence[Any], place: str, path: Path
-) -> Iterator[tuple[str, Any]]:
-    if len(values) != len(columns):
-        raise InputError(f"{place}: {len(values)} values for {len(columns)} columns", path=path)
-    return zip(columns, values, strict=True)
-
-
-def _value(given: object, digits: int) -> PublishedValue:
-    if isinstance(given, int | float):
-        text = f"{given:.{digits}f}"
-        return PublishedValue(text=text, value=float(given), digits=digits)
-    text = str(given).strip()
-    found = _NUMBER.fullmatch(text)
-    if found is None:
+def _value(cell: object, digits: int) -> PublishedValue:
+    if isinstance(cell, int | float):
+        return PublishedValue(text=f"{cell:.{digits}f}", value=float(cell), digits=digits)
+    text = str(cell).strip()
+    parts = _NUMBER.fullmatch(text)
+    if parts is None:
         return PublishedValue(text=text)
-    number = found["number"].replace("−", "-")
+    number, reach = parts["number"].replace("−", "-"), parts["reach"] or ""
     return PublishedValue(
-        text=text,
-        value=float(number),
-        reach=float(found["reach"]) if found["reach"] else math.nan,
-        stars=found["stars"] if found["reach"] is None else None,
-        digits=_decimals(number),
-        reach_digits=_decimals(found["reach"] or ""),
-    )
-
-
-def _decimals(number: str) -> int:
-    return len(number.partition(".")[2])
+        text=text, value=float(number), reach=float(reach) if reach else math.nan,
+        stars=None if reach else parts["stars"], digits=len(number.partition(".")[2]),
+        reach_digits=len(reach.partition(".")[2]),
+    )  # fmt: skip
 
 
 def _is_same(value: float, published: float, digits: int) -> bool:
@@ -180,9 +159,7 @@ def _is_same(value: float, published: float, digits: int) -> bool:
     return is_cut or abs(value - published) <= unit / 2.0 + 1e-9
 
 
-# ----------------------------------------------------------------------------
 # Computed cells beside the published ones, for tables, figures and files.
-
 
 # Columns of the files of tables and figures.
 _COLUMNS = (
@@ -233,24 +210,20 @@ class ComparedPart:
 
         The latter are left out of figures that have computed cells.
         """
+        cells = list(self.part.cells)
+        if self.part.style is None or not cells:
+            known = {(cell.source, cell.panel, cell.row, cell.column) for cell in cells}
+            cells += [
+                StudyCell(source=source, panel=panel, row=row, column=column)
+                for source in self.sources
+                for panel, row, column in self.published.places
+                if (source, panel, row, column) not in known
+            ]
+        places = [(cell.panel, cell.row, cell.column) for cell in cells]
+        printed, released = (self.published.values[origin] for origin in _ORIGINS)
         return [
-            ComparedCell(
-                cell=cell,
-                printed=self.published.find(cell, "printed"),
-                released=self.published.find(cell, "released"),
-            )
-            for cell in (*self.part.cells, *self._published_only())
-        ]
-
-    def _published_only(self) -> list[StudyCell]:
-        if self.part.kind == "figure" and self.part.cells:
-            return []
-        known = {(cell.source, cell.panel, cell.row, cell.column) for cell in self.part.cells}
-        return [
-            StudyCell(source=source, panel=panel, row=row, column=column)
-            for source in self.sources
-            for panel, row, column in self.published.places
-            if (source, panel, row, column) not in known
+            ComparedCell(cell=cell, printed=printed.get(place), released=released.get(place))
+            for cell, place in zip(cells, places, strict=True)
         ]
 
     @property
@@ -261,27 +234,41 @@ class ComparedPart:
     @cached_property
     def panels(self) -> list[str]:
         """The panels of a figure, in order; one empty key if it has no panels."""
-        return list(dict.fromkeys(one.cell.panel for one in self.cells)) or [""]
+        return list(dict.fromkeys(cell.cell.panel for cell in self.cells)) or [""]
 
     def columns_of(self, panel: str) -> list[str]:
         """Return the columns of a panel: those of the paper in its order, then others."""
-        return self._keys(panel, "column", self.published.columns)
+        keys = dict.fromkeys(cell.cell.column for cell in self.cells if cell.cell.panel == panel)
+        return _in_order(keys, self.published.columns)
 
     def rows_of(self, panel: str) -> list[str]:
         """Return the rows of a panel: those of the paper in its order, then others."""
-        return self._keys(panel, "row", self.published.rows(panel))
+        keys = dict.fromkeys(cell.cell.row for cell in self.cells if cell.cell.panel == panel)
+        published = [row for where, row, _ in self.published.places if where == panel]
+        return _in_order(keys, list(dict.fromkeys(published)))
 
-    def _keys(self, panel: str, name: str, order: Sequence[str]) -> list[str]:
-        cells = (one.cell for one in self.cells if one.cell.panel == panel)
-        found = dict.fromkeys(getattr(cell, name) for cell in cells)
-        return [
-            *(key for key in order if key in found),
-            *(key for key in found if key not in order),
-        ]
+    def row_cells(self, panel: str, source: str, row: str) -> dict[str, ComparedCell]:
+        """Return the cells of a row of a source, by column."""
+        place = (panel, source, row)
+        return {
+            cell.cell.column: cell
+            for cell in self.cells
+            if (cell.cell.panel, cell.cell.source, cell.cell.row) == place
+        }
+
+    def grid(self, panel: str) -> Iterator[tuple[str, list[ComparedCell | None]]]:
+        """Yield the rows of a panel: a label, and the cells of all columns."""
+        for row, source in itertools.product(self.rows_of(panel), self.sources):
+            if cells := self.row_cells(panel, source, row):
+                columns = [cells.get(column) for column in self.columns_of(panel)]
+                yield self.row_label(row, source), columns
 
     def label(self, key: str) -> str:
-        """Return the label of a row, column or panel."""
         return self.part.labels.get(key) or prose_name(key)
+
+    def row_label(self, row: str, source: str) -> str:
+        """Return the label of a row, with its source if there are several."""
+        return self.label(row) + (f" ({source})" if len(self.sources) > 1 else "")
 
     def shown(self, cell: StudyCell) -> str:
         """Return a computed value as it is shown."""
@@ -291,51 +278,46 @@ class ComparedPart:
             return "–"
         text = f"{cell.value:.{self.part.digits}f}".replace("-", "−")
         if math.isfinite(cell.low):
-            reach = (cell.high - cell.low) / 2.0
-            text += f" ± {reach:.{self.part.digits}f}"
+            text += f" ± {(cell.high - cell.low) / 2.0:.{self.part.digits}f}"
         return text + (cell.stars or "")
 
     def counts(self, source: str) -> tuple[int, int]:
         """Return how many cells of a source agree with published values, of how many."""
-        found = [one.agrees for one in self.cells if one.cell.source == source]
-        known = [one for one in found if one is not None]
+        agreeing = [cell.agrees for cell in self.cells if cell.cell.source == source]
+        known = [agrees for agrees in agreeing if agrees is not None]
         return sum(known), len(known)
 
     def remarks(self, *, differing: bool) -> list[str]:
         """Return the notes on cells, each once with its cells; all, or of cells that differ."""
         groups: dict[str, list[str]] = {}
-        for one in self.cells:
-            if one.cell.note and (one.agrees is False or not differing):
-                groups.setdefault(one.cell.note, []).append(self._name(one.cell))
+        for compared in self.cells:
+            cell = compared.cell
+            if cell.note and (compared.agrees is False or not differing):
+                keys = [self.label(key) for key in (cell.panel, cell.row, cell.column) if key]
+                name = ", ".join(keys) + (f" ({cell.source})" if len(self.sources) > 1 else "")
+                groups.setdefault(cell.note, []).append(name)
         return [f"{'; '.join(names)}: {note}" for note, names in groups.items()]
-
-    def _name(self, cell: StudyCell) -> str:
-        keys = [self.label(key) for key in (cell.panel, cell.row, cell.column) if key]
-        return ", ".join(keys) + (f" ({cell.source})" if len(self.sources) > 1 else "")
 
     def frame(self) -> pd.DataFrame:
         """Return one row per cell, with published values and differences."""
-        return pd.DataFrame([self._row(one) for one in self.cells], columns=list(_COLUMNS))
+        rows = []
+        for compared in self.cells:
+            cell = compared.cell
+            values = (compared.printed, compared.released)
+            rows.append(
+                (
+                    *(cell.source, cell.panel, cell.row, cell.column),
+                    *(cell.value, cell.low, cell.high, cell.n, self.shown(cell)),
+                    *(value.text if value else "" for value in values),
+                    *(compared.difference, compared.agrees, compared.interval_agrees, cell.note),
+                )
+            )
+        return pd.DataFrame(rows, columns=list(_COLUMNS))
 
-    def _row(self, one: ComparedCell) -> dict[str, object]:
-        cell = one.cell
-        return {
-            "source": cell.source,
-            "panel": cell.panel,
-            "row": cell.row,
-            "column": cell.column,
-            "value": cell.value,
-            "low": cell.low,
-            "high": cell.high,
-            "n": cell.n,
-            "text": self.shown(cell),
-            "printed": one.printed.text if one.printed else "",
-            "released": one.released.text if one.released else "",
-            "difference": one.difference,
-            "agrees": one.agrees,
-            "interval_agrees": one.interval_agrees,
-            "note": cell.note,
-        }
+
+def _in_order(keys: Iterable[str], order: Sequence[str]) -> list[str]:
+    keys = list(keys)
+    return [*(key for key in order if key in keys), *(key for key in keys if key not in order)]
 
 
 def compared_parts(result: StudyResult) -> Sequence[ComparedPart]:

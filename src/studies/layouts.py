@@ -1,13 +1,15 @@
-"""Imports of published surprisals, one function per layout of a study.
+"""Imports of published surprisals, one function per layout of a study, and the studies by name.
 
-Folders name models: ``lstm_outputs/trial1`` is a run of ``lstm``. Where a layout knows the training
-corpus, it is part of the name of a run; the corpus of a set of surprisals takes precedence.
+``task=rescore`` and ``replicate`` call ``import_layout`` and ``published_suites``. Folders name
+models: ``lstm_outputs/trial1`` is a run of ``lstm``. Where a layout knows the training corpus, it
+is part of the name of a run; the corpus of a set of surprisals takes precedence. Materials are read
+in the ``*_files`` modules, files of surprisals in ``gardenpath.eval.published``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,13 +35,12 @@ from gardenpath.studies.reflexives_files import (
     load_reflexives,
     read_bert,
 )
-from gardenpath.studies.suppression_files import SuppressionFile, load_suppression
+from gardenpath.studies.suppression_files import load_suppression
 from gardenpath.util import plural
 
 _XINHUA = re.compile(r"^hybrid1_outputs_(\w+)$")
 _CTB = re.compile(r"^(\w+?)_outputs$")
 _MANDARIN_MODELS = {"trans": "transformer"}
-_REFLEXIVE_MODELS = {"trans": "transxl"}
 
 _TABLES = (".tsv", ".txt", ".csv")
 
@@ -55,63 +56,58 @@ def import_mandarin(
     """
     suites = load_mandarin(materials)
     importing = Importing("mandarin", rules, other_models=OTHER_MODELS)
-    for one in suites.values():
-        importing.used(one.path, [one.suite], "order of lines, checked by their words")
-    importing.exceptions.append(
+    for own in suites.values():
+        importing.used(own.path, [own.suite], "order of lines, checked by their words")
+    importing.exceptions += [
         "earlier wordings of 12 sentences of classifier_noun (object_rc, items 5 and 7; "
-        "subject_rc, item 28), as in all published tables"
-    )
-    importing.exceptions.append(
+        "subject_rc, item 28), as in all published tables",
         "15 files of classifier_noun and garden_path_object in two folders of the LSTM, which are "
-        "of other models than the files beside them"
-    )
+        "of other models than the files beside them",
+    ]
     form = FileForm(pairing="order of lines", unit=_unit(rules))
-    for given in sets:
-        for folder in _folders(given.path):
-            files = _files_by_key(folder, suites, importing)
-            name = _mandarin_name(folder, given)
-            for key, path in files.items():
-                importing.add(name, suites[key], read_token_table(path), path, form)
-    where = [given.path for given in sets]
+    for surprisals, folder in _folders(sets):
+        name = _mandarin_name(folder, surprisals)
+        for key, path in _files_by_key(folder, suites, importing).items():
+            importing.add(name, suites[key], read_token_table(path), path, form)
+    where = [surprisals.path for surprisals in sets]
     return importing.finish(where, "files such as lstm_outputs/trial0/surprisals_cls_none.tsv")
 
 
-def _mandarin_name(folder: Path, given: SurprisalSet) -> RunName:
+def _mandarin_name(folder: Path, surprisals: SurprisalSet) -> RunName:
     """Return model, corpus and run; the last folder in the published form names model and corpus.
 
     The run is the path from that folder on, so that copies of a run are noticed.
     """
-    name = run_name(folder, given.path)
-    parts = (*given.path.resolve().parts[-1:], *folder.relative_to(given.path).parts)
+    name = run_name(folder, surprisals.path)
+    parts = (*surprisals.path.resolve().parts[-1:], *folder.relative_to(surprisals.path).parts)
     for place, part in reversed(list(enumerate(parts))):
         for pattern, corpus in ((_XINHUA, "xinhua"), (_CTB, "ctb")):
-            if found := pattern.match(part):
-                model = _MANDARIN_MODELS.get(found[1], found[1])
+            if match := pattern.match(part):
+                model = _MANDARIN_MODELS.get(match[1], match[1])
                 run = "/".join(parts[place:])
-                return replace(name, run=run, model=model, corpus=given.corpus or corpus)
+                return replace(name, run=run, model=model, corpus=surprisals.corpus or corpus)
     model = name.model.rpartition("/")[2]
-    return replace(name, model=_MANDARIN_MODELS.get(model, model), corpus=given.corpus)
+    return replace(name, model=_MANDARIN_MODELS.get(model, model), corpus=surprisals.corpus)
 
 
 def _files_by_key(
     folder: Path, suites: Mapping[str, Materials], importing: Importing
 ) -> dict[str, Path]:
     """Return the tables of a folder by the key at the end of their names."""
-    paths = [path for path in sorted(folder.iterdir()) if path.suffix in _TABLES[:2]]
-    materials = {one.path.resolve() for one in suites.values()}
-    found: dict[str, Path] = {}
-    for path in paths:
-        key = next((k for k in suites if path.stem == k or path.stem.endswith(f"_{k}")), None)
-        if path.resolve() in materials:
+    materials = {own.path.resolve() for own in suites.values()}
+    files: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in _TABLES[:2] or path.resolve() in materials:
             continue
+        key = next((k for k in suites if path.stem == k or path.stem.endswith(f"_{k}")), None)
         if key is None:
             if path.stem.startswith("surprisals"):
                 importing.left_out.append(str(path))
-        elif key in found:
-            raise InputError(f"is the same suite as {found[key].name}", path=path)
+        elif key in files:
+            raise InputError(f"is the same suite as {files[key].name}", path=path)
         else:
-            found[key] = path
-    return {key: found[key] for key in suites if key in found}
+            files[key] = path
+    return {key: files[key] for key in suites if key in files}
 
 
 def import_reflexives(
@@ -129,35 +125,28 @@ def import_reflexives(
     """
     stimuli = load_reflexives(materials, conditions)
     importing = Importing("reflexives", rules)
-    for found in stimuli.values():
-        importing.used(
-            found.materials.path, [found.materials.suite], conditions, found.contradicting
-        )
-        importing.notes += found.notes
-    for given in sets:
-        for folder in _folders(given.path):
-            models = [path for path in sorted(folder.iterdir()) if path.name in EXPERIMENTS]
-            if not any(one for one in models if one.is_dir() and not _holds_stimuli(one)):
-                continue
-            name = _reflexive_name(folder, given)
-            for (experiment, pronoun), one in stimuli.items():
-                paths = sorted((folder / experiment).glob(f"{pronoun}_*"))
-                paths = [path for path in paths if path.suffix in _TABLES]
-                if len(paths) > 1:
-                    raise InputError(f"is the same suite as {paths[0].name}", path=paths[1])
-                for path in paths:
-                    _add_reflexives(importing, name, one, path, rules)
-    where = [given.path for given in sets]
+    for own in stimuli.values():
+        importing.used(own.materials.path, [own.materials.suite], conditions, own.contradicting)
+        importing.notes += own.notes
+    for surprisals, folder in _folders(sets):
+        experiments = [path for path in sorted(folder.iterdir()) if path.name in EXPERIMENTS]
+        if not any(path.is_dir() and not _holds_stimuli(path) for path in experiments):
+            continue
+        # The run is the name of the model's folder with that of a trial below it.
+        name = run_name(folder, surprisals.path)
+        model = name.model.rpartition("/")[2]
+        run = model if name.seed is None else f"{model}/{folder.name}"
+        model = {"trans": "transxl"}.get(model, model)
+        name = replace(name, run=run, model=model, corpus=surprisals.corpus)
+        for (experiment, pronoun), own in stimuli.items():
+            paths = sorted((folder / experiment).glob(f"{pronoun}_*"))
+            paths = [path for path in paths if path.suffix in _TABLES]
+            if len(paths) > 1:
+                raise InputError(f"is the same suite as {paths[0].name}", path=paths[1])
+            for path in paths:
+                _add_reflexives(importing, name, own, path, rules)
+    where = [surprisals.path for surprisals in sets]
     return importing.finish(where, "files such as rnng/exp2-rc/herself_rnng.txt")
-
-
-def _reflexive_name(folder: Path, given: SurprisalSet) -> RunName:
-    """Return model and run, the name of the model's folder with that of a trial below it."""
-    name = run_name(folder, given.path)
-    model = name.model.rpartition("/")[2]
-    run = model if name.seed is None else f"{model}/{folder.name}"
-    called = _REFLEXIVE_MODELS.get(model, model)
-    return replace(name, run=run, model=called, corpus=given.corpus)
 
 
 def _holds_stimuli(folder: Path) -> bool:
@@ -187,38 +176,27 @@ def import_suppression(
     """
     files = load_suppression(materials)
     importing = Importing("suppression", rules)
-    for one in files.values():
-        importing.used(one.path, one.suites, "order of lines, checked by their words")
+    for own in files.values():
+        importing.used(own.path, own.suites, "order of lines, checked by their words")
     importing.exceptions.append(
         "a misspelt noun in six sentences of center_embedding, as in one published file"
     )
     form = FileForm(pairing="order of lines", unit=_unit(rules))
-    for given in sets:
-        for folder in _folders(given.path):
-            for path in sorted(folder.glob("*_output.tsv")):
-                _add_suppression(importing, files, path, given, form)
-    where = [given.path for given in sets]
+    for surprisals, folder in _folders(sets):
+        for path in sorted(folder.glob("*_output.tsv")):
+            if folder.name not in files:
+                importing.left_out.append(str(path))
+                continue
+            own, run = files[folder.name], path.stem.removesuffix("_output")
+            name = RunName(run=run, model=run, corpus=surprisals.corpus)
+            above = folder.parent
+            if above != surprisals.path and above.is_relative_to(surprisals.path):
+                prefix = above.relative_to(surprisals.path).as_posix()
+                name = replace(name, run=f"{prefix}/{run}")
+            read = read_two_columns(path, own.whole.lengths)
+            importing.add(name, own.whole, read, path, form, parts=own.suites)
+    where = [surprisals.path for surprisals in sets]
     return importing.finish(where, "files such as center-embeddings/gulordava_output.tsv")
-
-
-def _add_suppression(
-    importing: Importing,
-    files: Mapping[str, SuppressionFile],
-    path: Path,
-    given: SurprisalSet,
-    form: FileForm,
-) -> None:
-    if path.parent.name not in files:
-        importing.left_out.append(str(path))
-        return
-    model = path.stem.removesuffix("_output")
-    above = path.parent.parent
-    prefix = above.relative_to(given.path).as_posix() if above.is_relative_to(given.path) else "."
-    run = model if prefix == "." else f"{prefix}/{model}"
-    name = RunName(run=run, model=model, corpus=given.corpus)
-    one = files[path.parent.name]
-    read = read_two_columns(path, one.whole.lengths)
-    importing.add(name, one.whole, read, path, form, parts=one.suites)
 
 
 def _unit(rules: PairingRules) -> StatedUnit:
@@ -228,17 +206,17 @@ def _unit(rules: PairingRules) -> StatedUnit:
     return StatedUnit(unit=rules.unit, source="unit=")
 
 
-def _folders(root: Path) -> Iterable[Path]:
-    """Return the folder and all folders below it, in order."""
-    check_folders([root])
-    return [root, *sorted(path for path in root.rglob("*") if path.is_dir())]
+def _folders(sets: Sequence[SurprisalSet]) -> Iterator[tuple[SurprisalSet, Path]]:
+    """Yield every set with its folder and with all folders below it, in order."""
+    for surprisals in sets:
+        check_folders([surprisals.path])
+        below = sorted(path for path in surprisals.path.rglob("*") if path.is_dir())
+        yield from ((surprisals, folder) for folder in (surprisals.path, *below))
 
 
-# ----------------------------------------------------------------------------
-# The published studies by name: how their surprisals are imported and their suites read.
+# The published studies by name.
 
-
-# Sets of suites, and the study whose files have them.
+# The study whose files have the suites of each set.
 _LAYOUTS = {
     "mandarin": "mandarin",
     "reflexives": "reflexives",
@@ -256,29 +234,24 @@ def import_layout(
 ) -> Imported:
     """Import the surprisals of a study in its published layout."""
     layout = _layout(name)
-    if conditions != "sentences" and layout != "reflexives":
+    if layout == "reflexives":
+        return import_reflexives(materials, sets, rules, conditions=conditions)
+    if conditions != "sentences":
         raise ConfigError([f"conditions={conditions} is for the reflexives, not for {name}"])
-    match layout:
-        case "mandarin":
-            return import_mandarin(materials, sets, rules)
-        case "reflexives":
-            return import_reflexives(materials, sets, rules, conditions=conditions)
-        case _:
-            return import_suppression(materials, sets, rules)
+    read = import_mandarin if layout == "mandarin" else import_suppression
+    return read(materials, sets, rules)
 
 
 def published_suites(
     name: str, materials: Sequence[Path], conditions: ConditionSource = "sentences"
 ) -> list[Suite]:
     """Return the suites of a study in its published layout, to score runs of our own."""
-    match _layout(name):
-        case "mandarin":
-            return [one.suite for one in load_mandarin(materials).values()]
-        case "reflexives":
-            stimuli = load_reflexives(materials, conditions).values()
-            return [one.materials.suite for one in stimuli]
-        case _:
-            return [suite for one in load_suppression(materials).values() for suite in one.suites]
+    layout = _layout(name)
+    if layout == "mandarin":
+        return [own.suite for own in load_mandarin(materials).values()]
+    if layout == "reflexives":
+        return [own.materials.suite for own in load_reflexives(materials, conditions).values()]
+    return [suite for own in load_suppression(materials).values() for suite in own.suites]
 
 
 def _layout(name: str) -> str:

@@ -1,11 +1,20 @@
-"""Whether the lines of a Mandarin item are in the conditions that the layout says.
+"""The published Mandarin suites (Wang et al. 2021), read from their files and checked.
 
-Where the sentences of an item alone do not show it, sister suites do: suites of one class have the
-same frames, so a classifier or verb that is right in one of them is not wrong in another.
+``layouts`` imports surprisals for them, and scores runs of our own on them. A suite is a text file,
+``cls_none_txt.txt``, with one sentence per line and spaces between words; consecutive lines form an
+item. Whether the lines of an item are in the conditions that the layout says is checked by their
+words. Where the sentences of an item alone do not show it, sister suites do: suites of one class
+have the same frames, so a classifier or verb that is right in one of them is not wrong in another.
+
+All published tables of surprisals were made from an earlier version of two suites: the relative
+clauses of three items (twelve sentences) have other words, the critical words are the same.
+These wordings are accepted, and listed in the receipt; the suite of an imported run has the
+sentences that were scored.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +29,7 @@ from gardenpath.util import Words
 GENERAL_CLASSIFIER = "个"
 RELATIVISER = "的"
 
+_ORDER = "the lines of an item must be in the order of the layout"
 # Words that a classifier follows: numerals and demonstratives.
 _BEFORE_CLASSIFIERS = frozenset("一两二三四五六七八九十几那这每")
 
@@ -31,22 +41,19 @@ def check_item(kind: str, sentences: Sequence[Words], path: Path, line: int) -> 
     problem = _CHECKS[kind](*sentences)
     if problem:
         shown = " / ".join("".join(words) for words in sentences)
-        raise InputError(
-            f"is not an item of class {kind}: {problem}\n  {shown}",
-            path=path,
-            line=line,
-            remedy="the lines of an item must be in the order of the layout",
-        )
+        problem = f"is not an item of class {kind}: {problem}\n  {shown}"
+        raise InputError(problem, path=path, line=line, remedy=_ORDER)
 
 
 def _classifier_noun(*lines: Words) -> str:
     first, second, third, fourth = lines
     if first[-2:] != second[-2:] or third[-2:] != fourth[-2:]:
         return "lines 1 and 2, and lines 3 and 4, must end in the same noun"
-    one, other = _exchanged(first, second), _exchanged(fourth, third)
-    if one is None or other is None:
+    classifiers = _exchanged(first, second), _exchanged(fourth, third)
+    if None in classifiers:
         return "lines 1 and 2, and lines 3 and 4, must differ in the classifier only"
-    return "" if one == other else "lines 1 and 4, and lines 2 and 3, must have one classifier"
+    is_same = classifiers[0] == classifiers[1]
+    return "" if is_same else "lines 1 and 4, and lines 2 and 3, must have one classifier"
 
 
 def _garden_path(specific: Words, general: Words) -> str:
@@ -95,35 +102,35 @@ _CHECKS: Mapping[str, Callable[..., str]] = {
 }
 
 
-def _exchanged(one: Words, other: Words) -> tuple[str, str] | None:
+def _exchanged(first: Words, second: Words) -> tuple[str, str] | None:
     """Return the words in which two sentences differ, if they differ in exactly one."""
-    if len(one) != len(other):
+    if len(first) != len(second):
         return None
-    pairs = [(a, b) for a, b in zip(one, other, strict=True) if a != b]
+    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a != b]
     return pairs[0] if len(pairs) == 1 else None
 
 
 def check_sisters(suites: Iterable[Materials]) -> None:
     """Refuse suites in which what is right and wrong is exchanged against their sister suites."""
     by_kind: dict[str, list[Materials]] = {}
-    for one in suites:
-        if one.suite.kind in ("classifier_noun", "verb_noun"):
-            by_kind.setdefault(one.suite.kind, []).append(one)
+    for materials in suites:
+        if materials.suite.kind in ("classifier_noun", "verb_noun"):
+            by_kind.setdefault(materials.suite.kind, []).append(materials)
     for sisters in by_kind.values():
-        for one in sisters:
-            for item in one.suite.items:
-                found = _right_and_wrong(one, item.number)
-                votes = [_right_and_wrong(other, item.number) for other in sisters]
-                reverse = votes.count(found[::-1]) if found else 0
-                if found and 0 < votes.count(found) <= reverse:
-                    place = sum(len(before.variants) for before in one.suite.items[: item.number])
-                    raise InputError(
-                        f"item {item.number}: {found[0]} is right and {found[1]} wrong, which is "
-                        "the other way round in other suites of the class",
-                        path=one.path,
-                        line=one.lines[place - len(item.variants)],
-                        remedy="the lines of an item must be in the order of the layout",
-                    )
+        for materials, item in (
+            (sister, item) for sister in sisters for item in sister.suite.items
+        ):
+            words = _right_and_wrong(materials, item.number)
+            votes = [_right_and_wrong(sister, item.number) for sister in sisters]
+            if words and 0 < votes.count(words) <= votes.count(words[::-1]):
+                before = materials.suite.items[: item.number - 1]
+                raise InputError(
+                    f"item {item.number}: {words[0]} is right and {words[1]} wrong, which is "
+                    "the other way round in other suites of the class",
+                    path=materials.path,
+                    line=materials.lines[sum(len(other.variants) for other in before)],
+                    remedy=_ORDER,
+                )
 
 
 def _right_and_wrong(materials: Materials, number: int) -> tuple[str, str] | None:
@@ -135,21 +142,7 @@ def _right_and_wrong(materials: Materials, number: int) -> tuple[str, str] | Non
     return _exchanged(first.words, second.words)
 
 
-# ----------------------------------------------------------------------------
-# The published Mandarin suites (Wang et al. 2021).
-#
-# A suite is a text file, ``cls_none_txt.txt``, with one sentence per line and spaces between
-# words; consecutive lines form an item.
-#
-# All published tables of surprisals were made from an earlier version of two suites: the relative
-# clauses of three items (twelve sentences) have other words, the critical words are the same.
-# These wordings are accepted, and listed in the receipt; the suite of an imported run has the
-# sentences that were scored.
-
-
-_REFERENCE = "Wang, Hu, Levy and Qian 2021: Controlled evaluation of grammatical knowledge"
-
-_REGIONS = ("context", "target", "rest")
+# The files.
 
 # The material between the dependent words, by the suffix of a file's name.
 _MODIFIERS = {
@@ -186,13 +179,13 @@ OTHER_MODELS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Layout:
     """The layout of the files of a class.
 
-    ``conditions``: the conditions of the lines of an item; ``target``: a function that returns
-    start and end of the critical region; ``predictions``: pairs of a condition with higher and one
-    with lower surprisal.
+    ``conditions``: the conditions of the lines of an item; ``predictions``: pairs of a condition
+    with higher and one with lower surprisal; ``target``: a function that returns start and end of
+    the critical region.
     """
 
     key: str
@@ -214,76 +207,52 @@ def _last_de(words: Words) -> tuple[int, int]:
 
 LAYOUTS = (
     Layout(
-        key="cls",
-        kind="classifier_noun",
-        conditions=("match_a", "mismatch_a", "match_b", "mismatch_b"),
-        predictions=(
-            ("mismatch_a", "match_a"),
-            ("mismatch_b", "match_b"),
-            ("mismatch_b", "match_a"),
-            ("mismatch_a", "match_b"),
-        ),
-        target=_from_end(2),
+        "cls", "classifier_noun", ("match_a", "mismatch_a", "match_b", "mismatch_b"),
+        (("mismatch_a", "match_a"), ("mismatch_b", "match_b"), ("mismatch_b", "match_a"),
+         ("mismatch_a", "match_b")),
+        _from_end(2),
     ),
     Layout(
-        key="gpo",
-        kind="garden_path_object",
-        conditions=("specific", "general"),
-        predictions=(("general", "specific"),),
-        target=_from_end(4, 3),
+        "gpo", "garden_path_object", ("specific", "general"), (("general", "specific"),),
+        _from_end(4, 3),
     ),
     Layout(
-        key="gps",
-        kind="garden_path_subject",
-        conditions=("specific", "general"),
-        predictions=(("general", "specific"),),
-        target=_last_de,
+        "gps", "garden_path_subject", ("specific", "general"), (("general", "specific"),), _last_de
     ),
     Layout(
-        key="vo",
-        kind="verb_noun",
-        conditions=("compatible", "incompatible"),
-        predictions=(("incompatible", "compatible"),),
-        target=_from_end(2),
+        "vo", "verb_noun", ("compatible", "incompatible"), (("incompatible", "compatible"),),
+        _from_end(2),
     ),
     Layout(
-        key="mobj",
-        kind="missing_object",
-        conditions=("missing", "present"),
-        predictions=(("missing", "present"),),
-        target=_from_end(1),
+        "mobj", "missing_object", ("missing", "present"), (("missing", "present"),), _from_end(1)
     ),
     Layout(
-        key="sd",
-        kind="subordination",
-        conditions=("with_main", "without_main"),
-        predictions=(("without_main", "with_main"),),
-        target=_from_end(1),
+        "sd", "subordination", ("with_main", "without_main"), (("without_main", "with_main"),),
+        _from_end(1),
     ),
-)
+)  # fmt: skip
 
 
 def load_mandarin(folders: Sequence[Path]) -> dict[str, Materials]:
     """Read the suites in folders and their subfolders, by file key (``cls_none``)."""
     check_folders(folders)
-    found: dict[str, Materials] = {}
-    for layout in LAYOUTS:
-        for modifier in _MODIFIERS:
-            key = f"{layout.key}_{modifier}"
-            names = (f"{key}_txt.txt", f"{key}.txt")
-            paths = sorted({path for one in folders for name in names for path in one.rglob(name)})
-            if len(paths) > 1:
-                raise InputError(f"{paths[1]} is the same suite", path=paths[0])
-            if paths:
-                found[key] = read_mandarin_suite(paths[0], layout, modifier)
-    if not found:
+    suites: dict[str, Materials] = {}
+    for layout, modifier in itertools.product(LAYOUTS, _MODIFIERS):
+        key = f"{layout.key}_{modifier}"
+        names = (f"{key}_txt.txt", f"{key}.txt")
+        paths = sorted({path for place in folders for name in names for path in place.rglob(name)})
+        if len(paths) > 1:
+            raise InputError(f"{paths[1]} is the same suite", path=paths[0])
+        if paths:
+            suites[key] = read_mandarin_suite(paths[0], layout, modifier)
+    if not suites:
         raise InputError(
             "contains no Mandarin suite",
             path=", ".join(map(str, folders)),
             remedy="suites are text files such as cls_none_txt.txt, in any subfolder",
         )
-    check_sisters(found.values())
-    return found
+    check_sisters(suites.values())
+    return suites
 
 
 def read_mandarin_suite(path: Path, layout: Layout, modifier: str) -> Materials:
@@ -292,41 +261,29 @@ def read_mandarin_suite(path: Path, layout: Layout, modifier: str) -> Materials:
     sentences = [(n, tuple(line.split())) for n, line in enumerate(lines, 1) if line.strip()]
     size = len(layout.conditions)
     if not sentences or len(sentences) % size:
-        raise InputError(
-            f"{len(sentences)} sentences cannot be divided into items of {size}", path=path
-        )
+        problem = f"{len(sentences)} sentences cannot be divided into items of {size}"
+        raise InputError(problem, path=path)
     items = []
     for start in range(0, len(sentences), size):
         group = sentences[start : start + size]
         check_item(layout.kind, [words for _, words in group], path, group[0][0])
-        variants = tuple(
-            Variant(condition, _regions(words, layout, path, line))
-            for condition, (line, words) in zip(layout.conditions, group, strict=True)
-        )
-        items.append(Item(start // size + 1, variants))
-    suite = Suite(
-        name=f"mandarin/{layout.kind}/{_MODIFIERS[modifier]}",
-        language="zh",
-        regions=_REGIONS,
-        conditions=layout.conditions,
-        predictions=tuple(_prediction(*pair) for pair in layout.predictions),
-        items=tuple(items),
-        kind=layout.kind,
-        modifier=_MODIFIERS[modifier],
-        spaced=False,
-        critical=("target",),
-        reference=_REFERENCE,
+        variants = []
+        for condition, (line, words) in zip(layout.conditions, group, strict=True):
+            first, last = layout.target(words)
+            if first < 0:
+                raise InputError("the sentence has no critical region", path=path, line=line)
+            variants.append(Variant(condition, (words[:first], words[first:last], words[last:])))
+        items.append(Item(start // size + 1, tuple(variants)))
+    predictions = tuple(
+        Prediction(f"{more}>{less}", Formula.parse(f"(target;%{more}%) > (target;%{less}%)"))
+        for more, less in layout.predictions
     )
-    found = in_file_order(path, suite, [line for line, _ in sentences])
-    return replace(found, known=_EARLIER_WORDINGS)
-
-
-def _regions(words: Words, layout: Layout, path: Path, line: int) -> tuple[Words, ...]:
-    start, end = layout.target(words)
-    if start < 0:
-        raise InputError("the sentence has no critical region", path=path, line=line)
-    return words[:start], words[start:end], words[end:]
-
-
-def _prediction(more: str, less: str) -> Prediction:
-    return Prediction(f"{more}>{less}", Formula.parse(f"(target;%{more}%) > (target;%{less}%)"))
+    suite = Suite(
+        name=f"mandarin/{layout.kind}/{_MODIFIERS[modifier]}", language="zh",
+        regions=("context", "target", "rest"), conditions=layout.conditions,
+        predictions=predictions, items=tuple(items), kind=layout.kind,
+        modifier=_MODIFIERS[modifier], spaced=False, critical=("target",),
+        reference="Wang, Hu, Levy and Qian 2021: Controlled evaluation of grammatical knowledge",
+    )  # fmt: skip
+    materials = in_file_order(path, suite, [line for line, _ in sentences])
+    return replace(materials, known=_EARLIER_WORDINGS)

@@ -1,8 +1,9 @@
-"""The published reflexive stimuli (Hu et al. 2020).
+"""The published reflexive stimuli (Hu et al. 2020), and the surprisals of BERT that go with them.
 
-There is one CSV file per experiment and pronoun, ``exp2-rc/herself.csv``. An item has several rows
-per condition, in which the nouns are exchanged; these become variants, which are averaged before
-conditions are compared. Rows of an item need not be contiguous.
+``layouts`` imports surprisals for them, and scores runs of our own on them. There is one CSV file
+per experiment and pronoun, ``exp2-rc/herself.csv``. An item has several rows per condition, in
+which the nouns are exchanged; these become variants, which are averaged before conditions are
+compared. Rows of an item need not be contiguous.
 
 Conditions come from the sentences: a sentence is ungrammatical if the noun that binds the pronoun
 differs from it in number, a distractor if the other noun does. ``mismatch_position`` says the same;
@@ -20,7 +21,7 @@ import csv
 import io
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,27 +40,15 @@ from gardenpath.eval.suites.regions import is_edge
 from gardenpath.eval.suites.suite import Item, Prediction, Suite, Variant
 from gardenpath.util import Words, is_count
 
-_REFERENCE = "Hu, Chen and Levy 2020: A closer look at the performance of neural language models"
-
 _PRONOUNS = ("herself", "himself", "themselves")
 _CONDITIONS = ("baseline", "distractor", "ungrammatical")
-_REGIONS = ("context", "reflexive", "end")
-
-
-@dataclass(frozen=True, slots=True)
-class Experiment:
-    """Name of an experiment in the paper, and which of the two nouns binds the pronoun."""
-
-    name: str
-    binder: int
-
-
+# Name of each experiment in the paper, and which of the two nouns binds the pronoun.
 EXPERIMENTS = {
-    "exp1a-ml-rc": Experiment("exp1a", 0),
-    "exp1b-ml-comp": Experiment("exp1b", 1),
-    "exp2-rc": Experiment("exp2a", 0),
-    "exp3-comp": Experiment("exp2b", 1),
-    "exp4-pp": Experiment("exp3", 0),
+    "exp1a-ml-rc": ("exp1a", 0),
+    "exp1b-ml-comp": ("exp1b", 1),
+    "exp2-rc": ("exp2a", 0),
+    "exp3-comp": ("exp2b", 1),
+    "exp4-pp": ("exp3", 0),
 }
 
 _CONDITION_OF_POSITION = {
@@ -103,7 +92,6 @@ class Stimuli:
 
     @property
     def notes(self) -> list[str]:
-        """What readers should know about the labels."""
         name = self.materials.suite.name
         return [
             f"{name}: {label} contradicts the sentence in {count} rows"
@@ -127,83 +115,70 @@ def load_reflexives(
 ) -> dict[tuple[str, str], Stimuli]:
     """Read the suites in folders of experiments, by experiment (its folder) and pronoun."""
     check_folders(folders)
-    paths = sorted({path for folder in folders for path in folder.rglob("*.csv")})
-    found: dict[tuple[str, str], Stimuli] = {}
-    for path in paths:
+    stimuli: dict[tuple[str, str], Stimuli] = {}
+    for path in sorted({path for folder in folders for path in folder.rglob("*.csv")}):
         key = (path.parent.name, path.stem)
         if path.stem not in _PRONOUNS or path.parent.name not in EXPERIMENTS:
             continue
-        if key in found:
-            raise InputError(f"is the same suite as {found[key].materials.path}", path=path)
-        found[key] = read_stimuli(path, conditions)
-    if not found:
+        if key in stimuli:
+            raise InputError(f"is the same suite as {stimuli[key].materials.path}", path=path)
+        stimuli[key] = read_stimuli(path, conditions)
+    if not stimuli:
+        known = ", ".join(EXPERIMENTS)
         raise InputError(
             "contains no reflexive stimuli",
             path=", ".join(map(str, folders)),
-            remedy=f"stimuli are tables such as exp2-rc/herself.csv; experiments: "
-            f"{', '.join(EXPERIMENTS)}",
+            remedy=f"stimuli are tables such as exp2-rc/herself.csv; experiments: {known}",
         )
-    return found
+    return stimuli
 
 
 def read_stimuli(path: Path, conditions: ConditionSource = "sentences") -> Stimuli:
-    """Read the suite of one experiment and pronoun."""
-    experiment = EXPERIMENTS[path.parent.name]
-    rows = [_row(line, cells, experiment, path) for line, cells in _cells(path)]
+    name, binder = EXPERIMENTS[path.parent.name]
+    rows = [_row(line, cells, binder, path) for line, cells in _read_rows(path, _COLUMNS)]
     if not rows:
         raise InputError("contains no sentences", path=path)
     _check_items(rows, path)
     items: dict[int, list[tuple[int, Variant]]] = {}
     for place, row in enumerate(rows):
-        items.setdefault(row.item, []).append((place, _variant(row)))
+        start = len(row.words) - 1 - row.words[::-1].index(row.cells["pronoun"])
+        regions = (row.words[:start], row.words[start : start + 1], row.words[start + 1 :])
+        items.setdefault(row.item, []).append((place, Variant(row.condition, regions)))
     suite = Suite(
-        name=f"reflexives/{experiment.name}/{path.stem}",
-        language="en",
-        regions=_REGIONS,
-        conditions=_CONDITIONS,
-        predictions=(_LICENSING,),
+        name=f"reflexives/{name}/{path.stem}", language="en",
+        regions=("context", "reflexive", "end"), conditions=_CONDITIONS, predictions=(_LICENSING,),
         items=tuple(
             Item(number, tuple(variant for _, variant in own), {"pronoun": path.stem})
             for number, own in items.items()
         ),
-        kind="reflexives",
-        modifier=experiment.name,
-        critical=("reflexive",),
-        ties="complete",
-        reference=_REFERENCE,
-    )
+        kind="reflexives", modifier=name, critical=("reflexive",), ties="complete",
+        reference="Hu, Chen and Levy 2020: A closer look at the performance of neural language "
+        "models",
+    )  # fmt: skip
     places = tuple(place for own in items.values() for place, _ in own)
     materials = Materials(
-        path,
-        suite,
-        places,
-        tuple(row.line for row in rows),
+        path, suite, places, tuple(row.line for row in rows),
         other={place: row.other for place, row in enumerate(rows) if row.other},
         labels=tuple(rows[n].labelled for n in places) if conditions == "labels" else (),
-    )
+    )  # fmt: skip
     return Stimuli(materials, _contradicting(rows), tuple(row.cells for row in rows))
 
 
-def _variant(row: _Row) -> Variant:
-    place = len(row.words) - 1 - row.words[::-1].index(row.cells["pronoun"])
-    cut = (row.words[:place], row.words[place : place + 1], row.words[place + 1 :])
-    return Variant(row.condition, cut)
-
-
-def _cells(path: Path) -> list[tuple[int, dict[str, str]]]:
+def _read_rows(
+    path: Path, columns: Sequence[str], where: str = ""
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the rows of a table, with their lines; ``where`` precedes what the header lacks."""
     reader = csv.DictReader(io.StringIO("\n".join(read_lines(path)) + "\n"))
     names = csv_columns(reader, path)
-    if missing := [column for column in _COLUMNS if column not in names]:
-        raise InputError(f"has no column {', '.join(missing)}", path=path, line=1)
-    rows = []
+    if missing := [column for column in columns if column not in names]:
+        raise InputError(f"{where}has no column {', '.join(missing)}", path=path, line=1)
     for line, row in csv_rows(reader, path):
-        if any(row.get(column) is None for column in _COLUMNS):
+        if any(row.get(column) is None for column in columns):
             raise InputError("has too few columns", path=path, line=line)
-        rows.append((line, row))
-    return rows
+        yield line, row
 
 
-def _row(line: int, cells: Mapping[str, str], experiment: Experiment, path: Path) -> _Row:
+def _row(line: int, cells: Mapping[str, str], binder: int, path: Path) -> _Row:
     pronoun, position = cells["pronoun"], cells["mismatch_position"]
     words = tuple(cells["sentence_no_eos"].split())
     spoken = tuple(word for word in cells["sentence"].split() if not is_edge(word))
@@ -216,7 +191,7 @@ def _row(line: int, cells: Mapping[str, str], experiment: Experiment, path: Path
         problem = f"mismatch_position is {position!r}"
         raise InputError(problem, path=path, line=line, remedy=f"known: {known}")
     condition = _CONDITION_OF_POSITION[position]
-    said = [_condition_in(one, pronoun, experiment) for one in (words, spoken)]
+    said = [_condition_in(sentence, pronoun, binder) for sentence in (words, spoken)]
     if condition not in said:
         raise InputError(
             f"mismatch_position is {position!r} ({condition}), but the sentence is of condition "
@@ -233,15 +208,15 @@ def _row(line: int, cells: Mapping[str, str], experiment: Experiment, path: Path
     return _Row(line, int(cells["item"]), condition, tuple(labelled), words, other, cells)
 
 
-def _condition_in(words: Words, pronoun: str, experiment: Experiment) -> str:
+def _condition_in(words: Words, pronoun: str, binder: int) -> str:
     """Return the condition that the numbers of the two nouns make."""
     nouns = [words[n + 1] for n, word in enumerate(words[:-1]) if word.lower() == "the"]
     if len(nouns) != 2:
         return f"with {len(nouns)} nouns"
     fits = [_is_plural(noun) == (pronoun == "themselves") for noun in nouns]
-    if not fits[experiment.binder]:
-        return "ungrammatical" if fits[1 - experiment.binder] else "with two mismatches"
-    return "baseline" if fits[1 - experiment.binder] else "distractor"
+    if not fits[binder]:
+        return "ungrammatical" if fits[1 - binder] else "with two mismatches"
+    return "baseline" if fits[1 - binder] else "distractor"
 
 
 def _is_plural(noun: str) -> bool:
@@ -287,41 +262,32 @@ def _contradicting(rows: Sequence[_Row]) -> dict[str, int]:
     return {label: count for label, count in counts.items() if count}
 
 
-# ----------------------------------------------------------------------------
-# Surprisals of masked language models as published with the reflexive stimuli.
+# Surprisals of masked language models as published with the stimuli.
 #
 # The file repeats the columns of the stimuli and adds ``bert_sentence``, in which the pronoun is
 # masked, and its ``surprisal`` in bits. No other word has a surprisal.
 
-
 _BERT_COLUMNS = ("pronoun", "sentence_no_eos", "bert_sentence", "surprisal")
-_LABELS = ("item", "mismatch_position")
 _MASK = "***mask***"
 
 
 def count_other_labels(path: Path, stimuli: Sequence[Mapping[str, str]]) -> int:
     """Return how many rows have another item or condition than the same row of the stimuli."""
-    reader = csv.DictReader(io.StringIO("\n".join(read_lines(path)) + "\n"))
-    pairs = zip((row for _, row in csv_rows(reader, path)), stimuli, strict=False)
-    return sum(any(row.get(name) != own[name] for name in _LABELS) for row, own in pairs)
+    pairs = zip((row for _, row in _read_rows(path, ())), stimuli, strict=False)
+    labels = ("item", "mismatch_position")
+    return sum(any(row.get(name) != own[name] for name in labels) for row, own in pairs)
 
 
 def read_bert(path: Path) -> list[ScoredSentence]:
     """Read one sentence per row; only the masked pronoun has a value, the others are NaN."""
-    reader = csv.DictReader(io.StringIO("\n".join(read_lines(path)) + "\n"))
-    names = csv_columns(reader, path)
-    if missing := [column for column in _BERT_COLUMNS if column not in names]:
-        raise InputError(f"the header has no column {', '.join(missing)}", path=path, line=1)
     sentences = []
-    for line, row in csv_rows(reader, path):
-        if any(row[column] is None for column in _BERT_COLUMNS):
-            raise InputError("has too few columns", path=path, line=line)
+    for line, row in _read_rows(path, _BERT_COLUMNS, "the header "):
         words = tuple(row["sentence_no_eos"].split())
-        given = tuple(row["bert_sentence"].split())
-        if given.count(_MASK) != 1:
+        masked = tuple(row["bert_sentence"].split())
+        if masked.count(_MASK) != 1:
             raise InputError(f"{row['bert_sentence']!r} has not one mask", path=path, line=line)
-        place = given.index(_MASK)
-        read = tuple(row["pronoun"] if word == _MASK else word for word in given)
+        place = masked.index(_MASK)
+        read = tuple(row["pronoun"] if word == _MASK else word for word in masked)
         if [word.lower() for word in words] != [word.lower() for word in read]:
             problem = f"{row['bert_sentence']!r} is not {row['sentence_no_eos']!r} with a mask"
             raise InputError(problem, path=path, line=line)

@@ -1,23 +1,25 @@
-"""All studies by name."""
+"""The published studies by name, computed from released surprisals and from runs of our own.
+
+``study`` is the function of the Python API and ``run_study`` that of ``evaluate.py study=``. The
+numbers are computed by the specification of the study; here are its sources: what is imported,
+scored and described, and which models have too few usable items to be judged.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from gardenpath.console import FittedTable, console, say, show_counting, show_progress
 from gardenpath.data.corpus import DataSettings
 from gardenpath.errors import ConfigError
-from gardenpath.eval.display import EXACT
 from gardenpath.eval.published.files import ConditionSource, PairingRules
-from gardenpath.eval.published.importing import Imported
 from gardenpath.eval.published.tables import import_tables
-from gardenpath.eval.report.content import run_analyses
+from gardenpath.eval.report.content import of_models, run_analyses
 from gardenpath.eval.statistics.corpora import (
     construction_counts,
     counts_table,
@@ -62,10 +64,11 @@ from gardenpath.studies.filler_gap import FILLER_GAP
 from gardenpath.studies.layouts import import_layout, published_suites
 from gardenpath.studies.mandarin import MANDARIN
 from gardenpath.studies.reflexives import reflexives_study
-from gardenpath.studies.report import write_study
+from gardenpath.studies.report import claims_frame, write_study
 from gardenpath.studies.study import (
     OWN,
     RELEASED,
+    CorpusTables,
     Evidence,
     StudyData,
     StudyResult,
@@ -92,30 +95,12 @@ def study_spec(name: str, *, items: ItemChoice = "paper") -> StudySpec:
     return STUDIES[name](items)
 
 
-# ----------------------------------------------------------------------------
-# The sources of a study: released surprisals and runs of our own, with their analyses.
-
+# The sources of a study, with their analyses.
 
 # A study judges a model by its results in classes of suites.
 _GROUP = ["model", "corpus", "class"]
 # Words whose frequency in training corpora a study reports.
 _COUNTED_WORDS = ("themselves", "himself", "herself")
-
-
-@dataclass(frozen=True, kw_only=True)
-class CorpusTables:
-    """What a study says about corpora; None if it was not computed.
-
-    ``perplexity`` are perplexities of runs on one corpus, ``statistics`` and ``lengths`` describe
-    training corpora, ``constructions`` counts the constructions in treebanks, and ``networks`` has
-    the sizes of neural networks.
-    """
-
-    perplexity: pd.DataFrame | None = None
-    statistics: pd.DataFrame | None = None
-    lengths: pd.DataFrame | None = None
-    constructions: pd.DataFrame | None = None
-    networks: pd.DataFrame | None = None
 
 
 def study_evidence(
@@ -130,41 +115,27 @@ def study_evidence(
     """Return the data of one source of a study, with the results of the study's analyses.
 
     ``correction`` adjusts p values for the number of tests of each analysis, ``weights`` are those
-    of rows in linear mixed models. Models are left out in
-    classes for which they have too few usable items, so that no claim is judged by these.
+    of rows in linear mixed models. Models are left out in classes for which they have too few
+    usable items, so that no claim is judged by these.
     """
-    known = corpora or CorpusTables()
     tables = (results.items, results.effects, results.sentences, results.surprisals)
-    items, effects, sentences, surprisals = _with_enough_items(results, map(_of_models, tables))
+    items, effects, sentences, surprisals = _with_enough_items(results, map(of_models, tables))
     data = StudyData(
-        source=source,
-        items=items,
-        effects=effects,
-        sentences=sentences,
-        surprisals=surprisals,
-        perplexity=known.perplexity,
-        corpora=known.statistics,
-        lengths=known.lengths,
-        constructions=known.constructions,
-        networks=known.networks,
-    )
-    found = run_analyses(
-        items,
-        effects,
-        sentences,
-        study=study,
-        correction=correction,
-        weights=weights,
+        source=source, items=items, effects=effects, sentences=sentences, surprisals=surprisals,
+        **vars(corpora or CorpusTables()),
+    )  # fmt: skip
+    answers = run_analyses(
+        items, effects, sentences, study=study, correction=correction, weights=weights,
         min_items=results.min_items,
-    )
-    return Evidence(data, {one.analysis.name: one for one in found})
+    )  # fmt: skip
+    return Evidence(data, {result.analysis.name: result for result in answers})
 
 
 def left_out(results: Results) -> list[str]:
     """Return the models and classes that a study leaves out, with the numbers of usable items."""
     if results.items.empty:
         return []
-    few = counted_with(_of_models(results.items), _GROUP, results.min_items)
+    few = counted_with(of_models(results.items), _GROUP, results.min_items)
     return [f"{name} is left out: {reason}" for name, reason in few]
 
 
@@ -172,30 +143,23 @@ def _with_enough_items(
     results: Results, tables: Iterable[pd.DataFrame]
 ) -> tuple[pd.DataFrame, ...]:
     """Return tables without the models and classes that have too few usable items."""
-    found = tuple(tables)
+    tables = tuple(tables)
     if results.items.empty:
-        return found
-    counts = usable_counts(results.items, _GROUP)
-    enough = [
-        is_enough(usable, of, results.min_items)
-        for usable, of in zip(counts["usable"], counts["items"], strict=True)
-    ]
-    few = counts[~np.array(enough)]
-    if few.empty:
-        return found
+        return tables
+    few = {
+        tuple(row[name] for name in _GROUP)
+        for row in usable_counts(results.items, _GROUP).to_dict("records")
+        if not is_enough(row["usable"], row["items"], results.min_items)
+    }
+    if not few:
+        return tables
     classes = results.items.drop_duplicates("suite").set_index("suite")["class"]
-    out = set(few[_GROUP].itertuples(index=False, name=None))
     kept = []
-    for table in found:
+    for table in tables:
         kinds = table["class"] if "class" in table.columns else table["suite"].map(classes)
         groups = zip(table["model"], table["corpus"], kinds, strict=True)
-        kept.append(table[[group not in out for group in groups]])
+        kept.append(table[[group not in few for group in groups]])
     return tuple(kept)
-
-
-def _of_models(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of models; exact grammars are a yardstick, not a subject."""
-    return table[table["model"] != EXACT]
 
 
 def corpus_tables(
@@ -207,59 +171,46 @@ def corpus_tables(
     marginal: int | None,
     allow_unknown: bool = False,
 ) -> CorpusTables:
-    """Describe the named corpora.
+    """Describe the named corpora, and the networks of runs.
 
     With ``perplexity``, that of all runs on the first corpus is measured, too; ``marginal`` is the
     number of sentences on which syntactic models are searched.
     """
-    networks = _networks(runs)
+    sizes = []
+    for run in runs:
+        shape = getattr(getattr(run.settings.model, "network", None), "shape", None)
+        if shape is not None:
+            # The embeddings of Transformers are as wide as their states.
+            embedding = getattr(shape, "embedding", shape.hidden)
+            widths = {"hidden": shape.hidden, "embedding": embedding}
+            name = {"model": run.name.model, "corpus": run.name.corpus}
+            sizes.append({**name, "layers": shape.layers, **widths})
+    networks = pd.DataFrame(sizes) if sizes else None
     if not corpora:
         return CorpusTables(networks=networks)
     statistics = [
-        one
+        row
         for data in corpora
-        for one in statistics_of(data, cache=cache, words=_COUNTED_WORDS, progress=show_counting)
+        for row in statistics_of(data, cache=cache, words=_COUNTED_WORDS, progress=show_counting)
     ]
     counts = [
-        one for data in corpora if data.language == "en" and data.reader.has_trees
-        for one in construction_counts(data, progress=show_progress)
+        row for data in corpora if data.language == "en" and data.reader.has_trees
+        for row in construction_counts(data, progress=show_progress)
     ]  # fmt: skip
     measured = None
     if runs and perplexity:
         measured = perplexities_of_runs(
-            runs,
-            corpora=corpora[:1],
-            marginal_sentences=marginal,
-            allow_unknown=allow_unknown,
+            runs, corpora=corpora[:1], marginal_sentences=marginal, allow_unknown=allow_unknown
         )
     return CorpusTables(
         perplexity=measured,
-        statistics=statistics_frame(statistics),
+        corpora=statistics_frame(statistics),
         lengths=lengths_frame(statistics),
         constructions=counts_table(counts) if counts else None,
         networks=networks,
     )
 
 
-def _networks(runs: Sequence[Run]) -> pd.DataFrame | None:
-    """Return the size of the network of each neural run; None if there is none."""
-    import pandas as pd
-
-    found = []
-    for run in runs:
-        shape = getattr(getattr(run.settings.model, "network", None), "shape", None)
-        if shape is not None:
-            # The embeddings of Transformers are as wide as their states.
-            widths = {
-                "hidden": shape.hidden,
-                "embedding": getattr(shape, "embedding", shape.hidden),
-            }
-            name = {"model": run.name.model, "corpus": run.name.corpus}
-            found.append({**name, "layers": shape.layers, **widths})
-    return pd.DataFrame(found) if found else None
-
-
-# ----------------------------------------------------------------------------
 # A published study from released surprisals and from runs, with its tables and files.
 
 
@@ -278,17 +229,17 @@ class Replication:
     @property
     def skipped(self) -> list[RunStatus]:
         """The run folders that were left out, with the reason."""
-        return [one for results in self.sources.values() for one in results.skipped]
+        return [status for results in self.sources.values() for status in results.skipped]
 
     @property
     def claims(self) -> pd.DataFrame:
         """One row per claim of the paper and source, with the verdict and its reason."""
-        return pd.DataFrame([asdict(claim) for claim in self.result.claims])
+        return claims_frame(self.result)
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables and figures by number, one row per cell, beside the published values."""
-        return {one.part.number: one.frame() for one in compared_parts(self.result)}
+        return {part.part.number: part.frame() for part in compared_parts(self.result)}
 
     def write(self, folder: str | Path) -> Path:
         """Write tables, figures, claims, statistics, data and the report; return its path.
@@ -343,107 +294,65 @@ def study(
     names = suites_of_study(name) if suites is None else suites
     sources: dict[str, Results] = {}
     if surprisals is not None:
-        sources[RELEASED] = Results.of_imported(
-            _released(name, names, surprisals, materials, rules, conditions),
-            title=name,
-            origin="published",
-            ties=rule,
-        )
+        sets = surprisal_sets(surprisals)
+        if materials is None:
+            imported = import_tables(_suites(name, names, None, conditions), sets, rules)
+        else:
+            paths = material_paths(materials)
+            imported = import_layout(name, paths, sets, rules, conditions=conditions)
+        sources[RELEASED] = Results.of_imported(imported, title=name, origin="published", ties=rule)
     if runs:
         scored = _suites(name, names, materials, conditions)
         sources[OWN] = evaluate(
-            runs,
-            scored,
-            title=name,
-            in_vocabulary=in_vocabulary,
-            items=items,
-            ties=rule,
+            runs, scored, title=name, in_vocabulary=in_vocabulary, items=items, ties=rule,
             allow_unknown=allow_unknown,
-        )
-    sources = {source: replace(one, min_items=min_items) for source, one in sources.items()}
-    skipped = {one.folder.path for results in sources.values() for one in results.skipped}
+        )  # fmt: skip
+    sources = {source: replace(results, min_items=min_items) for source, results in sources.items()}
+    skipped = {status.folder.path for results in sources.values() for status in results.skipped}
     described = corpus_tables(
-        [run for run in runs if run.path not in skipped],
-        corpora,
-        cache=Path(cache),
-        perplexity=spec.perplexity,
-        marginal=marginal_sentences,
-        allow_unknown=allow_unknown,
-    )
+        [run for run in runs if run.path not in skipped], corpora, cache=Path(cache),
+        perplexity=spec.perplexity, marginal=marginal_sentences, allow_unknown=allow_unknown,
+    )  # fmt: skip
     last = list(sources)[-1]
     evidence = [
         study_evidence(
-            name,
-            source,
-            results,
-            corpora=described if source == last else None,
-            correction=correction,
-            weights=weights,
+            name, source, results, corpora=described if source == last else None,
+            correction=correction, weights=weights,
         )
         for source, results in sources.items()
-    ]
-    facts = _facts(sources, surprisals, materials)
-    notes = [f"{source}: {note}" for source, one in sources.items() for note in left_out(one)]
-    notes += [f"{source}: {note}" for source, one in sources.items() for note in one.notes]
-    result = replace(spec.result(evidence), facts=facts, notes=notes)
-    return Replication(result=result, sources=sources)
-
-
-def _released(
-    name: str,
-    suites: Sequence[str],
-    surprisals: SurprisalPaths,
-    materials: MaterialPaths | None,
-    rules: PairingRules,
-    conditions: ConditionSource,
-) -> Imported:
-    """Import surprisals in the published layout, or tables for the suites of Gardenpath."""
-    sets = surprisal_sets(surprisals)
-    if materials is None:
-        return import_tables(_suites(name, suites, None, conditions), sets, rules)
-    paths = material_paths(materials)
-    return import_layout(name, paths, sets, rules, conditions=conditions)
-
-
-def _suites(
-    name: str,
-    suites: Sequence[str],
-    materials: MaterialPaths | None,
-    conditions: ConditionSource,
-) -> list[Suite]:
-    """Return the published suites, if materials are given, else those of Gardenpath."""
-    if materials is not None:
-        return published_suites(name, material_paths(materials), conditions)
-    return load_suites([one for given in suites for one in suites_of_set(given)])
-
-
-def _facts(
-    sources: Mapping[str, Results],
-    surprisals: SurprisalPaths | None,
-    materials: MaterialPaths | None,
-) -> dict[str, str]:
-    """Return what the report says about the sources."""
+    ]  # fmt: skip
     facts = {
-        source: f"{enumeration([name.model for name in one.names])} "
-        f"({plural(len(one.names), 'run')}, {plural(len(one.suites), 'suite')})"
-        for source, one in sources.items()
+        source: f"{enumeration([run.model for run in results.names])} "
+        f"({plural(len(results.names), 'run')}, {plural(len(results.suites), 'suite')})"
+        for source, results in sources.items()
     }
     if surprisals is not None:
         facts["surprisals"] = shown_paths(surprisals)
     if materials is not None:
         facts["materials"] = shown_paths(materials)
-    return {**facts, **_searches(sources), "versions": versions("numpy", "scipy", "pandas")}
+    facts |= {**_searches(sources), "versions": versions("numpy", "scipy", "pandas")}
+    notes = [f"{source}: {note}" for source, own in sources.items() for note in left_out(own)]
+    notes += [f"{source}: {note}" for source, own in sources.items() for note in own.notes]
+    result = replace(spec.result(evidence), facts=facts, notes=notes)
+    return Replication(result=result, sources=sources)
+
+
+def _suites(
+    name: str, suites: Sequence[str], materials: MaterialPaths | None, conditions: ConditionSource
+) -> list[Suite]:
+    """Return the published suites, if materials are given, else those of Gardenpath."""
+    if materials is not None:
+        return published_suites(name, material_paths(materials), conditions)
+    return load_suites([suite for names in suites for suite in suites_of_set(names)])
 
 
 def _searches(sources: Mapping[str, Results]) -> dict[str, str]:
     """Return the search of the syntactic models, if there are any, with its settings."""
-    found = dict.fromkeys(one.search for one in sources.values() if one.search)
-    return {"search": "; ".join(found)} if found else {}
+    searches = dict.fromkeys(results.search for results in sources.values() if results.search)
+    return {"search": "; ".join(searches)} if searches else {}
 
 
-# ----------------------------------------------------------------------------
 # study=: the tables, figures and claims of a published study, from files and from runs.
-
 
 # Notes on the terminal; the report has all.
 _MOST_NOTES = 6
@@ -451,37 +360,24 @@ _STYLES = {"reproduced": "green", "not reproduced": "red", "depends": "yellow", 
 
 
 def study_folder(settings: EvaluateSettings) -> Path:
-    """Return the folder of the study."""
     assert settings.study is not None, "the settings are checked"
     return Path(settings.output) / f"{settings.study.name}_study"
 
 
 @sole_writer_of(study_folder)
 def run_study(settings: EvaluateSettings, task: StudyTask) -> None:
-    """Compute, print and write."""
     assert settings.study is not None, "the settings are checked"
-    asked = settings.study
+    chosen = settings.study
     runs = asked_runs(settings) if settings.run_folders else Runs()
     replication = study(
-        asked.name,
-        surprisals=task.surprisals,
-        materials=task.materials,
-        runs=runs,
-        corpora=settings.named_corpora,
-        suites=asked.suites,
-        in_vocabulary=asked.in_vocabulary,
-        items=asked.items,
-        released_items=task.items,
-        conditions=task.conditions,
-        pairing=task.pairing,
-        correction=task.correction,
-        weights=task.weights,
-        ties=task.tie_rule,
-        min_items=task.min_items,
-        allow_unknown=task.allow_unknown,
-        marginal_sentences=task.marginal_sentences,
-        cache=settings.paths.cache,
-    )
+        chosen.name,
+        surprisals=task.surprisals, materials=task.materials, runs=runs,
+        corpora=settings.named_corpora, suites=chosen.suites, in_vocabulary=chosen.in_vocabulary,
+        items=chosen.items, released_items=task.items, conditions=task.conditions,
+        pairing=task.pairing, correction=task.correction, weights=task.weights, ties=task.tie_rule,
+        min_items=task.min_items, allow_unknown=task.allow_unknown,
+        marginal_sentences=task.marginal_sentences, cache=settings.paths.cache,
+    )  # fmt: skip
     for results in replication.sources.values():
         print_unusable(results)
     for note in replication.result.notes[:_MOST_NOTES]:
@@ -505,10 +401,10 @@ def _print(result: StudyResult) -> None:
     sources = list(dict.fromkeys(claim.source for claim in result.claims))
     for source in sources:
         table.column(source, right=True)
-    for one in compared:
-        counts = [one.counts(source) for source in sources]
+    for part in compared:
+        counts = [part.counts(source) for source in sources]
         shown = [f"{agree} of {known}" if known else "" for agree, known in counts]
-        table.add_row(one.part.number, one.part.title, *shown)
+        table.add_row(part.part.number, part.part.title, *shown)
     console.print(table)
     for claim in result.claims:
         verdict = f"[{_STYLES[claim.verdict]}]{claim.verdict}[/]"

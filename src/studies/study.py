@@ -1,11 +1,15 @@
-"""Records of a study: the cells of its tables and figures, its claims, and its whole result.
+"""What a published study is made of: its specification, the data of its sources, and its result.
 
-Tables and figures have the numbers of the paper. A cell belongs to a *source*, such as the released
-surprisals or the user's own runs, so that several sources stand side by side.
+The modules of the studies write specifications (``StudySpec``: how each table, figure and claim of
+a paper is computed from an ``Evidence``), ``replicate`` computes a ``StudyResult`` from them, and
+``compared`` and ``report`` show it. A cell of a table belongs to a *source*, such as the released
+surprisals or the user's own runs, so that several sources stand side by side. Nothing here reads
+files or knows a certain paper.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,9 +20,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from gardenpath.errors import GardenpathError
 from gardenpath.eval.display import family_rank
 from gardenpath.eval.statistics.analysis import AnalysisResult
+from gardenpath.eval.statistics.inference import Interval
 from gardenpath.eval.statistics.wording import ALPHA, prose_name
 
 # Names of the two kinds of sources.
@@ -26,12 +30,7 @@ RELEASED = "released surprisals"
 OWN = "own runs"
 
 Verdict = Literal["reproduced", "not reproduced", "depends", "not tested"]
-PartKind = Literal["table", "figure"]
 # Which of the released items count: those that the paper used, or all.
-
-
-class StudyError(GardenpathError):
-    """A study cannot be computed from what was given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +38,14 @@ class StudyCell:
     """One value of a table or figure; ``row``, ``column`` and ``panel`` are keys, not labels.
 
     ``text`` is shown instead of the number; ``stars`` are the significance stars, None if the
-    published cell has none to compare with. ``low`` and ``high`` bound a 95 % interval.
+    published cell has none to compare with. ``low`` and ``high`` bound a 95 % interval. ``source``
+    is filled in by ``PartSpec.part``.
     """
 
-    source: str
     row: str
     column: str
     panel: str = ""
+    source: str = ""
     value: float = math.nan
     text: str = ""
     stars: str | None = None
@@ -69,23 +69,27 @@ class FigureStyle:
     limits: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudyPart:
-    """A table or figure of a paper.
-
-    ``digits`` is the number of decimals shown. ``labels`` map keys of rows, columns and panels to
-    labels. ``missing`` says why a part has no cells, or why some of its cells are empty.
-    """
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """A table or, with a ``style``, a figure of a paper; ``digits``: number of decimals shown."""
 
     number: str
     title: str
-    cells: Sequence[StudyCell] = ()
-    kind: PartKind = "table"
+    style: FigureStyle | None = None
     digits: int = 3
-    labels: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyPart(_Part):
+    """A computed table or figure; ``labels`` map keys of rows, columns and panels to labels.
+
+    ``missing`` says why a part has no cells, or why some of its cells are empty.
+    """
+
+    cells: Sequence[StudyCell] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
     missing: Sequence[str] = ()
-    style: FigureStyle = FigureStyle()
 
     @property
     def name(self) -> str:
@@ -100,10 +104,7 @@ class StudyPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyClaim:
-    """A claim of the paper and what a source says about it.
-
-    ``place`` is the section, table or figure of the paper.
-    """
+    """A claim at a place (section, table, figure) of a paper, and what a source says about it."""
 
     place: str
     text: str
@@ -113,25 +114,31 @@ class StudyClaim:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyData:
-    """The scored suites of one source.
+class CorpusTables:
+    """What a source says about corpora and networks; None if it was not computed.
 
-    The tables have the columns of ``ITEMS``, ``EFFECTS``, ``SENTENCES`` and ``SURPRISALS`` in
-    ``gardenpath.store.tables``; ``perplexity``, ``corpora`` and ``lengths`` those of
-    ``PERPLEXITY``, ``CORPUS_STATISTICS`` and ``LENGTHS``, None if they are unknown. ``networks``
-    has model, corpus, layers, hidden and embedding (widths) of each neural run.
+    ``perplexity`` are perplexities of runs on one corpus (``PERPLEXITY`` in
+    ``gardenpath.store.tables``), ``corpora`` and ``lengths`` describe training corpora
+    (``CORPUS_STATISTICS``, ``LENGTHS``), ``constructions`` counts the constructions in treebanks,
+    and ``networks`` has model, corpus, layers, hidden and embedding (widths) of each neural run.
     """
+
+    perplexity: pd.DataFrame | None = None
+    corpora: pd.DataFrame | None = None
+    lengths: pd.DataFrame | None = None
+    constructions: pd.DataFrame | None = None
+    networks: pd.DataFrame | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyData(CorpusTables):
+    """The scored suites of one source; columns as in ``gardenpath.store.tables``."""
 
     source: str
     items: pd.DataFrame
     effects: pd.DataFrame
     sentences: pd.DataFrame
     surprisals: pd.DataFrame
-    perplexity: pd.DataFrame | None = None
-    corpora: pd.DataFrame | None = None
-    lengths: pd.DataFrame | None = None
-    constructions: pd.DataFrame | None = None
-    networks: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,27 +155,22 @@ class StudyResult:
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
-# ----------------------------------------------------------------------------
 # Means with intervals, and the cells made of them.
-
 
 # Half-width of a 95 % interval in standard errors (normal approximation).
 Z = 1.96
 
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
-_RUN = ["model", "corpus", "seed", "run"]
-
 
 def stars(p: float) -> str:
-    """Return the significance stars of a p value."""
     return next((mark for limit, mark in _STARS if p <= limit), "")
 
 
 def mean_cell(values: Sequence[float] | pd.Series, **keys: Any) -> StudyCell:
     """Return a cell with the mean of the values and 1.96·SD/√n around it; NaN values are left out.
 
-    ``keys`` are further fields of the cell: source, row, column and so on.
+    ``keys`` are further fields of the cell: row, column and so on.
     """
     known = np.asarray(values, dtype=np.float64)
     known = known[~np.isnan(known)]
@@ -179,12 +181,11 @@ def mean_cell(values: Sequence[float] | pd.Series, **keys: Any) -> StudyCell:
     return StudyCell(value=mean, low=mean - reach, high=mean + reach, n=len(known), **keys)
 
 
-def suite_accuracies(items: pd.DataFrame) -> pd.DataFrame:
-    """Return the accuracy of every run on every suite: the mean over predictions and items."""
-    keys = [*_RUN, "class", "modifier"]
-    per_item = items.groupby([*keys, "suite", "item"], dropna=False, sort=False)["outcome"].mean()
-    found = per_item.groupby(keys, dropna=False, sort=False).mean()
-    return found.rename("accuracy").reset_index()
+def interval_cell(interval: Interval, **keys: Any) -> StudyCell:
+    """Return a cell with a mean and its interval."""
+    return StudyCell(
+        value=interval.mean, low=interval.low, high=interval.high, n=interval.n, **keys
+    )
 
 
 def short_count(count: int) -> str:
@@ -194,9 +195,7 @@ def short_count(count: int) -> str:
     return f"{count / 1_000:.0f}K" if count >= 1_000 else str(count)
 
 
-# ----------------------------------------------------------------------------
 # What a source says: its tables and its analyses, asked by claims and tables of a study.
-
 
 # Values of the column ``gap`` of analyses that separate sentences with and without a gap.
 WITH_GAP, WITHOUT_GAP = "with a gap", "without a gap"
@@ -216,41 +215,31 @@ class Evidence:
 
     @property
     def source(self) -> str:
-        """The name of the source."""
         return self.data.source
 
     @cached_property
     def accuracies(self) -> pd.DataFrame:
-        """The accuracy of every run on every suite."""
-        return suite_accuracies(self.data.items)
+        """The accuracy of every run on every suite: the mean over predictions and items."""
+        keys = ["model", "corpus", "seed", "run", "class", "modifier"]
+        groups = self.data.items.groupby([*keys, "suite", "item"], dropna=False, sort=False)
+        means = groups["outcome"].mean().groupby(keys, dropna=False, sort=False).mean()
+        return means.rename("accuracy").reset_index()
 
     def mean_accuracies(self, *keys: str) -> pd.Series:
         """Return mean accuracies over suites and runs, by these columns."""
         return self.accuracies.groupby(list(keys), sort=False)["accuracy"].mean()
 
-    def estimates(self, analysis: str, **wanted: Any) -> list[Mapping[str, Any]]:
+    def estimates(
+        self, analysis: str, *, table: str = "estimates", **wanted: Any
+    ) -> list[Mapping[str, Any]]:
         """Return the estimates of an analysis whose columns have the wanted values.
 
-        Failed fits have none: ``skipped`` names them.
+        Failed fits have none: ``skipped`` names them. The table ``coefficients`` of mixed models
+        has all their effects, which are named by ``term``.
         """
-        return self._rows(analysis, "estimates", wanted)
-
-    def coefficients(self, analysis: str, **wanted: Any) -> list[Mapping[str, Any]]:
-        """Return such coefficients of mixed models; ``term`` is the name of the effect."""
-        return self._rows(analysis, "coefficients", wanted)
-
-    def estimate(self, analysis: str, **wanted: Any) -> Mapping[str, Any] | None:
-        """Return the only such estimate; None if there is none."""
-        found = self.estimates(analysis, **wanted)
-        return found[0] if len(found) == 1 else None
-
-    def _rows(
-        self, analysis: str, table: str, wanted: Mapping[str, Any]
-    ) -> list[Mapping[str, Any]]:
-        found = self.results.get(analysis)
-        if found is None or table not in found.tables:
+        if analysis not in self.results or table not in self.results[analysis].tables:
             return []
-        rows = found.tables[table]
+        rows = self.results[analysis].tables[table]
         if "estimate" in rows:
             # A fit that failed has at most a p value of another test, without a direction.
             rows = rows[rows["estimate"].notna()]
@@ -258,19 +247,33 @@ class Evidence:
             rows = rows[rows[column].astype(str) == str(value)]
         return list(rows.to_dict("records"))
 
+    def estimate(self, analysis: str, **wanted: Any) -> Mapping[str, Any] | None:
+        """Return the only such estimate; None if there is none."""
+        rows = self.estimates(analysis, **wanted)
+        return rows[0] if len(rows) == 1 else None
+
     def skipped(self, analysis: str, *names: str) -> list[str]:
         """Return why parts of an analysis have no estimates, each reason once.
 
-        ``names`` are values such as a class or a metric: parts of other ones do not count.
+        ``names`` are values such as a class or a metric: parts of other ones do not count. A
+        reason names the first of the parts that it concerns.
         """
-        found = self.results.get(analysis)
-        if found is None:
+        result = self.results.get(analysis)
+        if result is None:
             return []
         wanted = {prose_name(name) for name in names}
-        parts = [_place_and_reason(text) for text in (*found.skipped, *_failed(found))]
-        return _grouped_reasons(
-            [(place, why) for place, why in parts if not place or wanted <= set(place.split(_SEP))]
-        )
+        places: dict[str, list[str]] = {}
+        for text in (*result.skipped, *_failed(result)):
+            # ``CTB · LSTM: too few rows``; a text without a place is a reason as a whole.
+            place, colon, reason = text.partition(": ")
+            if not (colon and _SEP in place):
+                places.setdefault(text, [])
+            elif wanted <= set(place.split(_SEP)):
+                places.setdefault(reason, []).append(place)
+        return [
+            f"{reason} ({first_names(skipped, _SHOWN)})" if skipped else reason
+            for reason, skipped in places.items()
+        ]
 
     def why_not(self, analysis: str) -> str:
         """Return why an analysis has no estimates."""
@@ -288,27 +291,9 @@ def _failed(result: AnalysisResult) -> list[str]:
     return [f"{row['term']}: {row['remark']}" for row in rows.to_dict("records")]
 
 
-def _place_and_reason(text: str) -> tuple[str, str]:
-    """Separate ``CTB · LSTM: too few rows``; the part is empty if there is none."""
-    place, colon, reason = text.partition(": ")
-    return (place, reason) if colon and _SEP in place else ("", text)
-
-
-def _grouped_reasons(skipped: Sequence[tuple[str, str]]) -> list[str]:
-    """Return each reason once, with the first of the parts that it concerns."""
-    groups: dict[str, list[str]] = {}
-    for place, reason in skipped:
-        groups.setdefault(reason, []).append(place)
-    return [
-        _reason(reason, [place for place in places if place]) for reason, places in groups.items()
-    ]
-
-
-def _reason(reason: str, places: Sequence[str]) -> str:
-    if not places:
-        return reason
-    more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
-    return f"{reason} ({'; '.join(places[:_SHOWN])}{more})"
+def first_names(names: Sequence[str], count: int) -> str:
+    more = f" and {len(names) - count} more" if len(names) > count else ""
+    return "; ".join(names[:count]) + more
 
 
 def significant(estimate: Mapping[str, Any], direction: int) -> bool:
@@ -321,57 +306,44 @@ def names_or_none(names: Sequence[str]) -> str:
     return ", ".join(names) or "none"
 
 
-# ----------------------------------------------------------------------------
-# Specification of a study: how each of its tables, figures and claims is computed.
-
+# How each table, figure and claim of a study is computed.
 
 # What a source says about a claim: the verdict and its reason.
 Judgement = tuple[Verdict, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartSpec:
-    """A table or, with a ``style``, a figure; ``cells`` computes the cells of one source.
+@dataclass(frozen=True, kw_only=True)
+class PartSpec(_Part):
+    """A table or figure; ``cells`` computes the cells of one source.
 
     ``lacking`` says what a source without cells lacks. ``analysis`` is the analysis whose estimates
     the cells are, and the values of its columns that they have, such as class and metric: what it
     skipped is said. Without ``intervals``, means are shown alone, as the paper prints them.
     """
 
-    number: str
-    title: str
     cells: Callable[[Evidence], Iterable[StudyCell]]
     lacking: str
     analysis: Sequence[str] = ()
-    style: FigureStyle | None = None
-    digits: int = 3
     intervals: bool = True
-    note: str = ""
 
-    def part(self, evidence: Sequence[Evidence], labels: Mapping[str, str]) -> StudyPart:
+    def part(self, sources: Sequence[Evidence], labels: Mapping[str, str]) -> StudyPart:
         """Return the table or figure with the cells of all sources."""
-        found = [(one, list(self.cells(one))) for one in evidence]
-        cells = [cell for _, given in found for cell in given]
+        cells: list[StudyCell] = []
+        missing: list[str] = []
+        for evidence in sources:
+            computed = [replace(cell, source=evidence.source) for cell in self.cells(evidence)]
+            reasons = evidence.skipped(*self.analysis) if self.analysis else []
+            if computed:
+                some = f"Some cells are not computed from {evidence.source}"
+                missing += [f"{some}: {reason}." for reason in reasons]
+            else:
+                why = "; ".join(reasons) or self.lacking
+                missing.append(f"Not computed from {evidence.source}: {why}.")
+            cells += computed
         if not self.intervals:
             cells = [replace(cell, low=math.nan, high=math.nan) for cell in cells]
-        return StudyPart(
-            number=self.number,
-            title=self.title,
-            kind="table" if self.style is None else "figure",
-            cells=cells,
-            digits=self.digits,
-            labels=labels,
-            note=self.note,
-            missing=[said for one, given in found for said in self._missing(one, bool(given))],
-            style=self.style or FigureStyle(),
-        )
-
-    def _missing(self, one: Evidence, has_cells: bool) -> list[str]:
-        """Say why a source has no cells, or why some are missing."""
-        reasons = one.skipped(*self.analysis) if self.analysis else []
-        if not has_cells:
-            return [f"Not computed from {one.source}: {'; '.join(reasons) or self.lacking}."]
-        return [f"Some cells are not computed from {one.source}: {why}." for why in reasons]
+        head = {name: getattr(self, name) for name in _Part.__dataclass_fields__}
+        return StudyPart(**head, cells=cells, labels=labels, missing=missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,13 +353,6 @@ class ClaimSpec:
     place: str
     text: str
     judge: Callable[[Evidence], Judgement]
-
-    def claim(self, one: Evidence) -> StudyClaim:
-        """Return the claim with the verdict of a source."""
-        verdict, reason = self.judge(one)
-        return StudyClaim(
-            place=self.place, text=self.text, source=one.source, verdict=verdict, reason=reason
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -407,19 +372,23 @@ class StudySpec:
     row_labels: Callable[[Evidence], Mapping[str, str]] = lambda _: {}
     perplexity: bool = False
 
-    def result(self, evidence: Sequence[Evidence]) -> StudyResult:
+    def result(self, sources: Sequence[Evidence]) -> StudyResult:
         """Compute all parts and claims from the data of all sources."""
         labels = dict(self.labels)
-        for one in evidence:
-            labels.update(self.row_labels(one))
+        for evidence in sources:
+            labels.update(self.row_labels(evidence))
+        claims = []
+        for spec, evidence in itertools.product(self.claims, sources):
+            verdict, reason = spec.judge(evidence)
+            place, text, source = spec.place, spec.text, evidence.source
+            claims.append(
+                StudyClaim(place=place, text=text, source=source, verdict=verdict, reason=reason)
+            )
         return StudyResult(
-            name=self.name,
-            title=self.title,
-            reference=self.reference,
-            parts=[spec.part(evidence, labels) for spec in self.parts],
-            claims=[spec.claim(one) for spec in self.claims for one in evidence],
-            analyses={one.source: list(one.results.values()) for one in evidence},
-        )
+            name=self.name, title=self.title, reference=self.reference,
+            parts=[spec.part(sources, labels) for spec in self.parts], claims=claims,
+            analyses={evidence.source: [*evidence.results.values()] for evidence in sources},
+        )  # fmt: skip
 
 
 def judged(is_true: bool, reason: str) -> Judgement:
@@ -437,8 +406,18 @@ def untested(reason: str) -> Judgement:
     return "not tested", reason
 
 
-# ----------------------------------------------------------------------------
 # The rows of a table by model, with the keys and labels that models have in a study.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRows:
+    """The rows of a model that was trained on one corpus; ``key`` has the corpus if needed."""
+
+    key: str
+    label: str
+    model: str
+    corpus: str
+    rows: pd.DataFrame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -457,53 +436,39 @@ class StudyModels:
         return self.spellings.get(plain, plain if plain in self.labels else model)
 
     def label(self, key: str) -> str:
-        """Return the label of a model."""
         return self.labels.get(key) or prose_name(key)
 
-    def rank(self, key: str) -> tuple[int, int, str]:
-        """Return the place of a model: the paper's order, others after it from simple ones on."""
-        order = list(self.labels)
-        place = order.index(key) if key in order else len(order)
-        return place, family_rank(key), key
+    def lacking(self, known: Iterable[str], wanted: Sequence[str]) -> str:
+        """Return which of the wanted models are not among the known ones, in parentheses."""
+        known = set(known)
+        lacking = [self.label(name) for name in wanted if name not in known]
+        return f" (not in this source: {names_or_none(lacking)})" if lacking else ""
 
+    def rows(self, table: pd.DataFrame, evidence: Evidence) -> list[ModelRows]:
+        """Return the rows of each model and corpus, in the paper's order.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRows:
-    """The rows of a model that was trained on one corpus; ``key`` has the corpus if needed."""
-
-    key: str
-    label: str
-    model: str
-    corpus: str
-    rows: pd.DataFrame
-
-
-def rows_by_model(
-    table: pd.DataFrame, models: StudyModels, *, corpora: Sequence[str]
-) -> list[ModelRows]:
-    """Return the rows of each model and corpus, in the paper's order.
-
-    ``corpora`` are all corpora of the source: with several, keys and labels name the corpus. Models
-    whose names are spellings of one key stay apart, under their own names.
-    """
-    found = []
-    keys = {name: models.key(str(name)) for name in table["model"].unique()}
-    shared = {key for key, count in Counter(keys.values()).items() if count > 1}
-    names = table["model"].map({n: str(n) if key in shared else key for n, key in keys.items()})
-    for (model, corpus), rows in table.groupby([names, table["corpus"]], sort=False, dropna=False):
-        has_corpus = len(set(corpora)) > 1 and bool(corpus)
-        found.append(
-            ModelRows(
-                key=f"{model} {corpus}" if has_corpus else str(model),
-                label=models.label(model) + (f" ({prose_name(corpus)})" if has_corpus else ""),
-                model=str(model),
-                corpus=str(corpus),
-                rows=rows,
+        If the source has several corpora, keys and labels name the corpus. Models whose names are
+        spellings of one key stay apart, under their own names.
+        """
+        tables = (evidence.data.items, evidence.data.effects)
+        corpora = {str(name) for rows in tables for name in rows.get("corpus", ())}
+        keys = {name: self.key(str(name)) for name in table["model"].unique()}
+        shared = {key for key, count in Counter(keys.values()).items() if count > 1}
+        names = table["model"].map({n: str(n) if key in shared else key for n, key in keys.items()})
+        models = []
+        groups = table.groupby([names, table["corpus"]], sort=False, dropna=False)
+        for (model, corpus), rows in groups:
+            key, label, has_corpus = str(model), self.label(model), len(corpora) > 1 and corpus
+            if has_corpus:
+                key, label = f"{model} {corpus}", f"{label} ({prose_name(corpus)})"
+            models.append(
+                ModelRows(key=key, label=label, model=str(model), corpus=str(corpus), rows=rows)
             )
-        )
-    return sorted(found, key=lambda one: (*models.rank(one.model), one.corpus))
+        # The paper's order, others after it from simple ones on.
+        places = {key: place for place, key in enumerate(self.labels)}
 
+        def place(row: ModelRows) -> tuple[int, int, str, str]:
+            rank = places.get(row.model, len(places))
+            return rank, family_rank(row.model), row.model, row.corpus
 
-def corpora_of(*tables: pd.DataFrame) -> list[str]:
-    """Return the training corpora in tables of a source."""
-    return sorted({str(name) for table in tables for name in table.get("corpus", ())})
+        return sorted(models, key=place)

@@ -1,9 +1,10 @@
 """The released items of Wilcox et al. 2019: centre embedding, and filler-gap dependencies.
 
-Each experiment is a folder with ``input.txt``, one sentence per line. The lines are blocks of
-items: of centre embedding, 8 blocks of sentences and embeddings; of filler-gap dependencies, 8
-constructions with 4 blocks each. The words of every item are compared between its blocks, so that
-files with other blocks are refused.
+``layouts`` imports surprisals for them, and scores runs of our own on them. Each experiment is a
+folder with ``input.txt``, one sentence per line. The lines are blocks of items: of centre
+embedding, 8 blocks of sentences and embeddings; of filler-gap dependencies, 8 constructions with 4
+blocks each. The words of every item are compared between its blocks, so that files with other
+blocks are refused.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from gardenpath.util import Words
 _REFERENCE = "Wilcox, Levy and Futrell 2019: Hierarchical representation in neural language models"
 
 _STOP = "."
+_REMEDY = "the blocks must be in the order of the layout"
 
 _ORDER_REGIONS = ("outer", "that", "inner", "modifier", "verb1", "verb2", "end")
 # The condition of each block, named as in our suite of centre embedding, so that both have the
@@ -90,34 +92,29 @@ class SuppressionFile:
 def load_suppression(folders: Sequence[Path]) -> dict[str, SuppressionFile]:
     """Read the experiments in folders and their subfolders, by the name of their folder."""
     check_folders(folders)
-    paths = sorted({path for folder in folders for path in folder.rglob("input.txt")})
-    found: dict[str, SuppressionFile] = {}
-    for path in paths:
-        if path.parent.name in found:
-            raise InputError(f"is the same experiment as {found[path.parent.name].path}", path=path)
-        found[path.parent.name] = _read(path)
-    if not found:
+    files: dict[str, SuppressionFile] = {}
+    for path in sorted({path for folder in folders for path in folder.rglob("input.txt")}):
+        name = path.parent.name
+        if name in files:
+            raise InputError(f"is the same experiment as {files[name].path}", path=path)
+        lines, sentences = [], []
+        for line, text in enumerate(read_lines(path), start=1):
+            words = tuple(word for word in text.split() if not is_edge(word))
+            if not words:
+                continue
+            if words[-1] != _STOP or len(words) < 3:
+                raise InputError("a sentence must end in a full stop", path=path, line=line)
+            lines.append(line)
+            sentences.append(words)
+        read = _gaps if "filler" in name else _orders
+        files[name] = read(path, sentences, lines)
+    if not files:
         raise InputError(
             "contains no materials",
             path=", ".join(map(str, folders)),
             remedy="materials are center-embeddings/input.txt and the like",
         )
-    return found
-
-
-def _read(path: Path) -> SuppressionFile:
-    lines, sentences = [], []
-    for line, text in enumerate(read_lines(path), start=1):
-        words = tuple(word for word in text.split() if not is_edge(word))
-        if not words:
-            continue
-        if words[-1] != _STOP or len(words) < 3:
-            raise InputError("a sentence must end in a full stop", path=path, line=line)
-        lines.append(line)
-        sentences.append(words)
-    if "filler" in path.parent.name:
-        return _gaps(path, sentences, lines)
-    return _orders(path, sentences, lines)
+    return files
 
 
 def _blocks(path: Path, sentences: Sequence[Words], blocks: int) -> int:
@@ -136,27 +133,16 @@ def _orders(path: Path, sentences: Sequence[Words], lines: Sequence[int]) -> Sup
         regions = _order_regions([sentences[place] for place in own])
         if isinstance(regions, str):
             shown = " / ".join(" ".join(sentences[place]) for place in own[:6])
-            raise InputError(
-                f"item {number + 1}: {regions}\n  {shown}",
-                path=path,
-                line=lines[own[0]],
-                remedy="the blocks must be in the order of the layout",
-            )
-        pairs = zip(_ORDER_BLOCKS, regions, strict=True)
-        items.append(Item(number + 1, tuple(Variant(name, region) for name, region in pairs)))
+            problem = f"item {number + 1}: {regions}\n  {shown}"
+            raise InputError(problem, path=path, line=lines[own[0]], remedy=_REMEDY)
+        items.append(Item(number + 1, tuple(map(Variant, _ORDER_BLOCKS, regions))))
         places += own
     suite = Suite(
-        name="center_embedding/verb_order",
-        language="en",
-        regions=_ORDER_REGIONS,
-        conditions=_ORDER_BLOCKS,
-        predictions=_predictions(_ORDER_PREDICTIONS),
-        items=tuple(items),
-        kind="center_embedding",
-        critical=("verb1", "verb2"),
-        differing=("outer", "that", "inner", "modifier"),
-        reference=_REFERENCE,
-    )
+        name="center_embedding/verb_order", language="en", regions=_ORDER_REGIONS,
+        conditions=_ORDER_BLOCKS, predictions=_predictions(_ORDER_PREDICTIONS), items=tuple(items),
+        kind="center_embedding", critical=("verb1", "verb2"),
+        differing=("outer", "that", "inner", "modifier"), reference=_REFERENCE,
+    )  # fmt: skip
     whole = Materials(path, suite, tuple(places), tuple(lines), known=_MISSPELT)
     return SuppressionFile(path, (suite,), whole)
 
@@ -170,7 +156,7 @@ def _order_regions(lines: Sequence[Words]) -> list[tuple[Words, ...]] | str:
     if lines[2] != (*outer, verb1, _STOP) or lines[3] != (*inner, verb2, _STOP):
         return "blocks 2 and 3 must exchange the verbs of blocks 0 and 1"
     stop = (_STOP,)
-    found: list[tuple[Words, ...]] = [
+    regions: list[tuple[Words, ...]] = [
         (outer, (), (), (), (), (verb2,), stop),
         ((), (), inner, (), (verb1,), (), stop),
         (outer, (), (), (), (), (verb1,), stop),
@@ -183,8 +169,8 @@ def _order_regions(lines: Sequence[Words]) -> list[tuple[Words, ...]] | str:
             if lines[line] != (*beginning, *middle, *verbs, _STOP):
                 return f"block {line} must be {' '.join((*beginning, *middle, *verbs))!r}"
             parts = (outer, ("that",), beginning[len(outer) + 1 :], middle)
-            found.append((*parts, verbs[:1], verbs[1:], stop))
-    return found if modifier else "blocks 6 and 7 must have a modifier"
+            regions.append((*parts, verbs[:1], verbs[1:], stop))
+    return regions if modifier else "blocks 6 and 7 must have a modifier"
 
 
 def _gaps(path: Path, sentences: Sequence[Words], lines: Sequence[int]) -> SuppressionFile:
@@ -192,58 +178,37 @@ def _gaps(path: Path, sentences: Sequence[Words], lines: Sequence[int]) -> Suppr
     size = len(_GAP_CONDITIONS)
     count = _blocks(path, sentences, size * len(_CONSTRUCTIONS))
     suites, places = [], []
-    tails = [_tail([sentences[number + count * n] for n in range(2)]) for number in range(count)]
     for block, (name, kind, modifier, labels) in enumerate(_CONSTRUCTIONS):
         items = []
         for number in range(count):
+            # The closing adverbial of an item, from its object construction.
+            full, gapped = sentences[number], sentences[number + count]
+            gap = _gap_place(full, gapped)
+            tail = () if gap is None else gapped[gap:-1]
             own = [number + count * (size * block + n) for n in range(size)]
-            regions = _gap_regions([sentences[place] for place in own], tails[number], block)
+            regions = _gap_regions([sentences[place] for place in own], tail, block)
             if isinstance(regions, str):
                 shown = "\n  ".join(" ".join(sentences[place]) for place in own)
-                raise InputError(
-                    f"{name}, item {number + 1}: {regions}\n  {shown}",
-                    path=path,
-                    line=lines[own[0]],
-                    remedy="the blocks must be in the order of the layout",
-                )
-            pairs = zip(_GAP_CONDITIONS, regions, strict=True)
-            variants = tuple(Variant(condition, region) for condition, region in pairs)
-            items.append(Item(number + 1, variants, labels))
+                problem = f"{name}, item {number + 1}: {regions}\n  {shown}"
+                raise InputError(problem, path=path, line=lines[own[0]], remedy=_REMEDY)
+            items.append(Item(number + 1, tuple(map(Variant, _GAP_CONDITIONS, regions)), labels))
             places += own
         suites.append(_gap_suite(name, kind, modifier, tuple(items)))
-    _check_lengths(path, suites)
-    items_of_all = tuple(item for suite in suites for item in suite.items)
-    whole = _gap_suite(path.parent.name, "", "", items_of_all)
+    for longer, shorter in ((suites[first], suites[second]) for first, second in _LONGER):
+        for item, other in zip(longer.items, shorter.items, strict=True):
+            if len(item.variants[0].words) <= len(other.variants[0].words):
+                names = f"{longer.name} must have more words than {shorter.name}"
+                raise InputError(f"item {item.number}: {names}", path=path, remedy=_REMEDY)
+    whole = _gap_suite(path.parent.name, "", "", tuple(item for s in suites for item in s.items))
     return SuppressionFile(path, tuple(suites), Materials(path, whole, tuple(places), tuple(lines)))
-
-
-def _check_lengths(path: Path, suites: Sequence[Suite]) -> None:
-    """Refuse constructions of the same shape in the wrong order."""
-    for longer, shorter in _LONGER:
-        for one, other in zip(suites[longer].items, suites[shorter].items, strict=True):
-            if len(one.variants[0].words) <= len(other.variants[0].words):
-                raise InputError(
-                    f"item {one.number}: {suites[longer].name} must have more words than "
-                    f"{suites[shorter].name}",
-                    path=path,
-                    remedy="the blocks must be in the order of the layout",
-                )
 
 
 def _gap_suite(name: str, kind: str, modifier: str, items: tuple[Item, ...]) -> Suite:
     return Suite(
-        name=name,
-        language="en",
-        regions=_GAP_REGIONS,
-        conditions=_GAP_CONDITIONS,
-        predictions=_predictions(_GAP_PREDICTIONS),
-        items=items,
-        kind=kind,
-        modifier=modifier,
-        critical=("object", "tail"),
-        differing=("filler",),
-        reference=_REFERENCE,
-    )
+        name=name, language="en", regions=_GAP_REGIONS, conditions=_GAP_CONDITIONS,
+        predictions=_predictions(_GAP_PREDICTIONS), items=items, kind=kind, modifier=modifier,
+        critical=("object", "tail"), differing=("filler",), reference=_REFERENCE,
+    )  # fmt: skip
 
 
 def _predictions(formulas: dict[str, str]) -> tuple[Prediction, ...]:
@@ -258,16 +223,8 @@ def _gap_place(full: Words, gapped: Words) -> int | None:
     places = [
         n for n in range(len(gapped)) if full == (*gapped[:n], *full[n : n + size], *gapped[n:])
     ]
-    articles = [
-        place for place in places if full[place].lower() in ("the", "a", "an", "his", "her")
-    ]
+    articles = [n for n in places if full[n].lower() in ("the", "a", "an", "his", "her")]
     return next(iter(articles or places), None)
-
-
-def _tail(lines: Sequence[Words]) -> Words:
-    """Return the closing adverbial of an item, from its object construction."""
-    place = _gap_place(*lines)
-    return () if place is None else lines[1][place:-1]
 
 
 def _gap_regions(
@@ -288,12 +245,12 @@ def _gap_regions(
         return "the sentences with a gap must lack the object"
     if not tail or gapped[place : place + len(tail)] != tail:
         return f"the adverbial {' '.join(tail)!r} of the item must follow the gap"
-    found = []
+    regions = []
     for words in lines:
         size = len(words) - len(gapped)
         end = place + size + len(tail)
         cuts = (0, filler, filler + 1, place, place + size, end, len(words) - 1, len(words))
-        found.append(tuple(words[start:stop] for start, stop in itertools.pairwise(cuts)))
-    _, _, context, _, _, rest, _ = found[0]
+        regions.append(tuple(words[start:stop] for start, stop in itertools.pairwise(cuts)))
+    _, _, context, _, _, rest, _ = regions[0]
     shape = (context[:1] == (",",), "that" in context, bool(rest))
-    return found if shape == _SHAPES[construction] else "is not a sentence of this construction"
+    return regions if shape == _SHAPES[construction] else "is not a sentence of this construction"

@@ -11,7 +11,7 @@ from rich.markup import escape
 from gardenpath.console import console, say, track_runs
 from gardenpath.data.sentence import Sentence
 from gardenpath.errors import SkippedRunsError
-from gardenpath.eval.report.content import Shown
+from gardenpath.eval.report.content import ReportedAnalysis
 from gardenpath.eval.search.settings import search_in_words
 from gardenpath.eval.suites.outcomes import TOO_FEW
 from gardenpath.models.training.settings import WandbSettings, begun_at_wandb, end_at_wandb
@@ -85,13 +85,13 @@ def print_too_few(results: Results) -> None:
         say(f"{plural(len(reasons), 'test')} left out: {shown}{more}")
 
 
-def print_analyses(analyses: Iterable[Shown]) -> None:
+def print_analyses(analyses: Iterable[ReportedAnalysis]) -> None:
     """Print how often the answer to each question is yes, a line each, in ten lines at most.
 
     Questions with significant answers come first.
     """
     with_answers = [analysis for analysis in analyses if analysis.sentences]
-    with_answers.sort(key=lambda reported: not any(reported.found))
+    with_answers.sort(key=lambda reported: not any(reported.significant))
     if not with_answers:
         return
     console.print("[bold]Statistics[/bold] (answers: statistics/ and the report)")
@@ -102,15 +102,15 @@ def print_analyses(analyses: Iterable[Shown]) -> None:
         say(f"… {plural(more, 'more question')}")
 
 
-def _in_a_line(one: Shown) -> str:
+def _in_a_line(reported: ReportedAnalysis) -> str:
     """Return a question and its answer, cut at the end of a word so that it fits a line."""
-    total = len(one.found)
-    answer = f"  {sum(one.found)}/{total} significant" if total else ""
+    total = len(reported.significant)
+    answer = f"  {sum(reported.significant)}/{total} significant" if total else ""
     room = console.width - len(answer) - 4
-    words = one.title.split()
+    words = reported.title.split()
     while len(words) > 1 and len(" ".join(words)) > room:
         words.pop()
-    is_cut = len(words) < len(one.title.split())
+    is_cut = len(words) < len(reported.title.split())
     return f"  {' '.join(words)}{' …' if is_cut else ''}{answer}"
 
 

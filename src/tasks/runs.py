@@ -12,7 +12,7 @@ from gardenpath.data.corpus import DataSettings
 from gardenpath.data.readers.base import write_corpus
 from gardenpath.errors import InputError
 from gardenpath.eval.perplexity import PerplexityRow, perplexity_frame
-from gardenpath.eval.report.content import Shown, Study
+from gardenpath.eval.report.content import ReportContent, ReportedAnalysis
 from gardenpath.eval.report.page import write_report
 from gardenpath.eval.statistics.corpora import (
     ConstructionCount,
@@ -192,17 +192,19 @@ def _study(
     statistics: Sequence[CorpusStatistics],
     counts: Sequence[ConstructionCount],
     rows: Sequence[PerplexityRow],
-) -> Study:
+) -> ReportContent:
     shown = [
-        Shown(
+        ReportedAnalysis(
             title="Sizes of corpora",
             sentences=[in_words(one) for one in statistics if one.split == "train"],
             tables={"statistics": statistics_frame(statistics)},
         )
     ]
     if counts:
-        shown.append(Shown(title="Constructions", tables={"counts": counts_table(counts)}))
-    return Study(
+        shown.append(
+            ReportedAnalysis(title="Constructions", tables={"counts": counts_table(counts)})
+        )
+    return ReportContent(
         title="Corpora",
         facts={"corpora": ", ".join(dict.fromkeys(one.corpus for one in statistics))},
         perplexity=rows,

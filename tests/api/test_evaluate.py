@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import gardenpath as gp
-from gardenpath.eval.report.content import Study
+from gardenpath.eval.report.content import ReportContent
 from gardenpath.eval.report.explorer import opening
 from gardenpath.eval.suites.outcomes import TieRule
 from tests.integration.commands import call
@@ -163,7 +163,7 @@ def test_ties_by_a_seeded_coin(suites: list[gp.Suite]) -> None:
 def test_partial_parses_are_kept_for_some_items(folder: Path, suites: list[gp.Suite]) -> None:
     plain = gp.evaluate(run_of(folder, "rnng"), suites[0])
     assert plain.tables.parses == {}
-    best = opening(Study(title="", items=plain.items, surprisals=plain.tables.surprisals))
+    best = opening(ReportContent(title="", items=plain.items, surprisals=plain.tables.surprisals))
     assert best is not None
     # The item on which the report opens comes last, or first.
     for is_last in (True, False):

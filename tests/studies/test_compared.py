@@ -131,11 +131,8 @@ def test_numbers_half_widths_and_stars_are_read(
     written: Path, given_text: str, expected: tuple[float, float, str | None, int, str]
 ) -> None:
     written.write_text(f"Table 1:\n  columns: [a]\n  printed:\n    r: [{given_text}]\n", "utf-8")
-    found = published_part("one", "Table 1").find(
-        StudyCell(source="", row="r", column="a"), "printed"
-    )
-    assert found is not None
-    numbers = (found.value, found.reach, found.stars, found.digits, found.text)
+    value = published_part("one", "Table 1").values["printed"]["", "r", "a"]
+    numbers = (value.value, value.reach, value.stars, value.digits, value.text)
     assert repr(numbers) == repr(expected)  # NaN equals NaN in print
 
 
@@ -148,7 +145,8 @@ def test_panels_group_rows_and_null_is_no_value(written: Path) -> None:
     part = published_part("one", "Figure 1")
     assert part.places == (("", "q", "b"), ("up", "r", "a"), ("down", "r", "a"), ("down", "r", "b"))
     assert part.columns == ["a", "b"]
-    assert part.rows("up") == ("r",) and part.rows("") == ("q",) and part.rows("left") == ()
+    compared = ComparedPart(StudyPart(number="Figure 1", title=""), part)
+    assert [compared.rows_of(panel) for panel in ("up", "", "left")] == [["r"], ["q"], []]
     assert published_part("one", "Figure 2").places == ()
 
 

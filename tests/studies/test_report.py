@@ -80,9 +80,7 @@ def test_panels_are_drawn_side_by_side() -> None:
         for column in ("a", "b")
         if (panel, column) != ("down", "b")
     ]
-    part = StudyPart(
-        number="Figure 9", title="t", kind="figure", cells=cells, style=FigureStyle(y_label="bits")
-    )
+    part = StudyPart(number="Figure 9", title="t", cells=cells, style=FigureStyle(y_label="bits"))
     result = StudyResult(name="small", title="t", reference="r", parts=[part], claims=[])
     figure = draw_part(compared_parts(result)[0])
     drawn = [axis for axis in figure.axes if axis.has_data()]

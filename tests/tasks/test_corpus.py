@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gardenpath.eval.report.content import Study
+from gardenpath.eval.report.content import ReportContent
 from gardenpath.settings.compose import load_settings
 from gardenpath.store.manifest import read_results_manifest
 from gardenpath.tasks import run_task
@@ -17,11 +17,11 @@ from tests.toy_runs import TEST_SENTENCES, evaluate, run_of
 
 
 @pytest.fixture
-def without_pictures(monkeypatch: pytest.MonkeyPatch) -> list[Study]:
+def without_pictures(monkeypatch: pytest.MonkeyPatch) -> list[ReportContent]:
     """What would be in the report, which is slow to draw and tested elsewhere."""
-    studies: list[Study] = []
+    studies: list[ReportContent] = []
 
-    def keep(study: Study, folder: Path) -> Path:
+    def keep(study: ReportContent, folder: Path) -> Path:
         studies.append(study)
         return folder / "report.html"
 
@@ -30,7 +30,7 @@ def without_pictures(monkeypatch: pytest.MonkeyPatch) -> list[Study]:
 
 
 def test_sizes_words_and_constructions(
-    folder: Path, tmp_path: Path, without_pictures: list[Study]
+    folder: Path, tmp_path: Path, without_pictures: list[ReportContent]
 ) -> None:
     evaluate(folder, tmp_path, "task=corpus", "task.words=[the,himself]")
     found = tmp_path / "corpora"
@@ -51,7 +51,7 @@ def test_sizes_words_and_constructions(
     assert about["settings"]["task"]["words"] == ["the", "himself"]
 
 
-def test_named_corpora_need_no_runs(tmp_path: Path, without_pictures: list[Study]) -> None:
+def test_named_corpora_need_no_runs(tmp_path: Path, without_pictures: list[ReportContent]) -> None:
     """Two corpora in one table, each with its own settings."""
     sizes = [
         f"corpora.{name}.reader.{split}={size}"

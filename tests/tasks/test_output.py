@@ -10,7 +10,7 @@ import pytest
 import wandb
 
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.report.content import Shown, run_analyses, shown_results
+from gardenpath.eval.report.content import ReportedAnalysis, reported_analyses, run_analyses
 from gardenpath.models.training.settings import WandbSettings, begun_at_wandb, end_at_wandb
 from gardenpath.tasks.output import print_analyses, print_search, publish
 from tests.eval.report.samples import garden_paths
@@ -19,7 +19,7 @@ from tests.toy_runs import run_of, settings
 
 def test_questions_with_significant_answers_come_first(capsys: pytest.CaptureFixture[str]) -> None:
     items = garden_paths({"lstm": 0.0, "plm": 0.0, "rnng": 9.0, "transformer": 0.0})
-    print_analyses(shown_results(run_analyses(items)))
+    print_analyses(reported_analyses(run_analyses(items)))
     lines = capsys.readouterr().out.splitlines()
     counts = [int(line.split("/")[0].split()[-1]) for line in lines[1:] if "significant" in line]
     assert counts[0] > 0 and any("1/4 significant" in line for line in lines)
@@ -28,15 +28,17 @@ def test_questions_with_significant_answers_come_first(capsys: pytest.CaptureFix
 
 def test_at_most_ten_lines_of_eighty_columns(capsys: pytest.CaptureFixture[str]) -> None:
     many = [
-        Shown(title=f"{n} " + "long question " * 9, sentences=["yes"] * 2, found=[n > 20, False])
+        ReportedAnalysis(
+            title=f"{n} " + "long question " * 9, sentences=["yes"] * 2, significant=[n > 20, False]
+        )
         for n in range(30)
     ]
-    print_analyses([Shown(title="None?"), *many])
+    print_analyses([ReportedAnalysis(title="None?"), *many])
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 10 and max(map(len, lines)) <= 80
     assert lines[1].startswith("  21 long question") and lines[1].endswith("…  1/2 significant")
     assert lines[-1] == "  … 22 more questions"
-    print_analyses([Shown(title="None?")])
+    print_analyses([ReportedAnalysis(title="None?")])
     assert capsys.readouterr().out == ""
 
 

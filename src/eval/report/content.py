@@ -1,4 +1,9 @@
-"""Display order: models by family, modifiers from simple to complex."""
+"""The content of any report, in one record, and the sentences that lead it.
+
+``Results``, ``task=corpus`` and ``task=rescore`` build a ``ReportContent``; ``page``, ``explorer``
+and ``figures`` show it. The statistical analyses of a report are run and written here, too. Nothing
+here draws or writes HTML, and matplotlib is not imported.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,7 @@ from gardenpath.eval.statistics.analysis import AnalysisResult, load_analyses, o
 from gardenpath.eval.statistics.answering import run_analysis, why_not_weighted
 from gardenpath.eval.statistics.formulas import Correction, Weighting
 from gardenpath.eval.statistics.rscript import write_result
-from gardenpath.eval.statistics.wording import is_significant
+from gardenpath.eval.statistics.wording import ALPHA, is_significant
 from gardenpath.eval.suites.library import Chain, modifier_orders
 from gardenpath.eval.suites.outcomes import (
     MIN_ITEMS,
@@ -55,20 +60,18 @@ def ranked(values: Iterable[str], chains: Sequence[Chain]) -> list[str]:
         names = [key(name) for name in chain]
         for place, name in enumerate(names):
             before.setdefault(name, set()).update(names[:place])
-    found: list[str] = []
+    order: list[str] = []
     while left:
         waiting = {key(value) for value in left}
         # If chains contradict each other, no value is free; then take the first one.
-        free = (one for one in left if not (before.get(key(one), set()) - {key(one)}) & waiting)
-        found.append(next(free, left[0]))
-        left.remove(found[-1])
-    return found
+        free = (name for name in left if not (before.get(key(name), set()) - {key(name)}) & waiting)
+        order.append(next(free, left[0]))
+        left.remove(order[-1])
+    return order
 
 
 def arranged(table: pd.DataFrame, by: Sequence[str], chains: Sequence[Chain]) -> pd.DataFrame:
     """Sort the rows by the given columns, each in its display order; the sort is stable."""
-    import pandas as pd
-
     ranks = pd.DataFrame(index=range(len(table)))
     for column in by:
         values = table[column]
@@ -83,15 +86,10 @@ def arranged(table: pd.DataFrame, by: Sequence[str], chains: Sequence[Chain]) ->
     return table.iloc[ranks.sort_values(list(by), kind="stable").index] if by else table
 
 
-# ----------------------------------------------------------------------------
-# The content of a report, in one record.
-#
-# Tables have the columns listed in ``gardenpath.store.tables``. The report omits the parts for
-# which a study has no data.
-
-
 # Characters of title and answer of a statistical question that fit on a line of 1,060 pixels.
 _LINE = 118
+# Number of models or classes that a sentence of the answer names.
+_MOST_NAMES = 4
 # Run, suite, item, condition, variant, word_id.
 ParseKey = tuple[str, str, int | str, str, int | str, int]
 # Glosses of each condition and variant, and the translation of the first one.
@@ -101,61 +99,49 @@ Parse = tuple[float, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ReportedAnalysis:
     """One statistical analysis in the report: title, results as sentences, and tables.
 
-    ``found`` marks, for each sentence, whether it reports a significant result; if it is empty, all
-    sentences are treated alike. The table ``estimates`` (or, if there is none, every table with the
-    columns of ``ESTIMATES``) is also drawn as a figure. ``skipped`` lists comparisons that could
-    not be tested, with reasons; ``notes`` say which rows were left out.
+    ``significant`` marks, for each sentence, whether it reports a significant result; if it is
+    empty, all sentences are treated alike. The table ``estimates`` (or, if there is none, every
+    table with the columns of ``ESTIMATES``) is also drawn as a figure. ``skipped`` lists
+    comparisons that could not be tested, with reasons; ``notes`` say which rows were left out.
     """
 
     title: str
     sentences: Sequence[str] = ()
-    found: Sequence[bool] = ()
+    significant: Sequence[bool] = ()
     skipped: Sequence[str] = ()
     notes: Sequence[str] = ()
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
-    def told(self) -> tuple[list[str], list[str]]:
+    def split_by_significance(self) -> tuple[list[str], list[str]]:
         """Return the significant sentences and the others; a single sentence is never hidden."""
-        is_all = not self.found or len(self.sentences) == 1
-        found = [True] * len(self.sentences) if is_all else self.found
-        pairs = list(zip(self.sentences, found, strict=True))
-        return [said for said, is_found in pairs if is_found], [
-            said for said, is_found in pairs if not is_found
+        if not self.significant or len(self.sentences) == 1:
+            return list(self.sentences), []
+        pairs = list(zip(self.sentences, self.significant, strict=True))
+        return [text for text, is_so in pairs if is_so], [
+            text for text, is_so in pairs if not is_so
         ]
-
-    def _fits(self, text: str) -> bool:
-        return len(self.title) + len(text) <= _LINE
-
-    def _short_answer(self, sentence: str) -> str:
-        """Return a sentence, its claim without numbers, or only whether there is a difference."""
-        claim = f"{sentence.partition(': ')[0].rstrip('.')}."
-        for text in (sentence, claim):
-            if self._fits(text):
-                return text
-        if not self.found:
-            return "1 result."
-        return "A significant difference." if self.found[0] else "No significant difference."
-
-    @property
-    def count(self) -> str:
-        """Number of significant comparisons as a sentence; empty for fewer than two."""
-        if len(self.found) < 2:
-            return ""
-        differ = "differs" if sum(self.found) == 1 else "differ"
-        count = f"{sum(self.found)} of {len(self.found)} comparisons"
-        return f"{count} {differ} significantly from zero (p < .05)."
 
     @property
     def line(self) -> str:
         """The answer in one line beside the title: a sentence, or how many differ from zero."""
+        count = sum(self.significant)
         if len(self.sentences) == 1:
-            return self._short_answer(self.sentences[0])
-        if self.count:
-            total = f"{sum(self.found)} of {len(self.found)} significant."
-            return self.count if self._fits(self.count) else total
+            # The sentence, its claim without numbers, or only whether there is a difference.
+            sentence = self.sentences[0]
+            for text in (sentence, f"{sentence.partition(': ')[0].rstrip('.')}."):
+                if len(self.title) + len(text) <= _LINE:
+                    return text
+            if not self.significant:
+                return "1 result."
+            return "A significant difference." if count else "No significant difference."
+        if len(self.significant) > 1:
+            of_all = f"{count} of {len(self.significant)}"
+            differ = "differs" if count == 1 else "differ"
+            text = f"{of_all} comparisons {differ} significantly from zero (p < .05)."
+            return text if len(self.title) + len(text) <= _LINE else f"{of_all} significant."
         if self.sentences:
             return f"{plural(len(self.sentences), 'result')}."
         return f"Not tested in {plural(len(self.skipped), 'case')}." if self.skipped else ""
@@ -181,12 +167,11 @@ class Curve:
 
     @property
     def is_joint(self) -> bool:
-        """Whether the loss is the joint loss of words and trees."""
         return "valid/joint_perplexity" in self.metrics.columns
 
 
 @dataclass(frozen=True, kw_only=True)
-class Study:
+class ReportContent:
     """The results of an evaluation.
 
     ``facts`` describe the evaluation (models, corpora, seeds, search, versions), in display order.
@@ -207,7 +192,7 @@ class Study:
     surprisals: pd.DataFrame = field(default_factory=lambda: SURPRISALS.frame([]))
     effects: pd.DataFrame = field(default_factory=lambda: EFFECTS.frame([]))
     perplexity: Sequence[PerplexityRow] = ()
-    analyses: Sequence[Shown] = ()
+    analyses: Sequence[ReportedAnalysis] = ()
     parses: Mapping[ParseKey, Sequence[Parse]] = field(default_factory=dict)
     curves: Sequence[Curve] = ()
     lengths: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
@@ -219,18 +204,15 @@ class Study:
     aggregate: pd.DataFrame = field(default_factory=lambda: AGGREGATE.frame([]))
 
     def __post_init__(self) -> None:
-        """Raise an error if a table lacks a column."""
         for schema in (ITEMS, SUMMARY, SURPRISALS, EFFECTS):
             if missing := schema.missing(getattr(self, schema.name).columns):
                 lacking = ", ".join(missing)
                 raise GardenpathError(f"the table {schema.name!r} lacks the columns {lacking}")
 
     def chance_of(self, name: str) -> float:
-        """Return the chance level of a class."""
         return self.chance.get(name, USUAL_CHANCE)
 
     def modifiers(self, values: Iterable[str]) -> list[str]:
-        """Return the distinct modifiers, from simple to complex."""
         return ranked(values, self.modifier_orders)
 
     def ranks(self, values: Iterable[str]) -> bool:
@@ -269,11 +251,11 @@ class Study:
     def suites(self) -> list[str]:
         """Return every suite with surprisals, by class and by modifier from simple to complex."""
         known = self.items[["suite", "class", "modifier"]].drop_duplicates("suite")
-        found = pd.DataFrame({"suite": self.surprisals["suite"].unique()})
-        found = found.merge(known, on="suite", how="left")
-        found["class"] = found["class"].fillna(found["suite"])
-        found["modifier"] = found["modifier"].fillna("")
-        return list(arranged(found, ["class", "modifier"], self.modifier_orders)["suite"])
+        suites = pd.DataFrame({"suite": self.surprisals["suite"].unique()})
+        suites = suites.merge(known, on="suite", how="left")
+        suites["class"] = suites["class"].fillna(suites["suite"])
+        suites["modifier"] = suites["modifier"].fillna("")
+        return list(arranged(suites, ["class", "modifier"], self.modifier_orders)["suite"])
 
     def runs(self) -> pd.DataFrame:
         """Return every scored run once, with models in the order of their families."""
@@ -281,8 +263,8 @@ class Study:
         runs = pd.concat([table for table in tables if len(table)] or tables[:1])
         runs = runs.drop_duplicates("run").astype({"seed": "Int64"})
         order = {model: place for place, model in enumerate(models_in_order(runs["model"]))}
-        key = runs["model"].map(order)
-        runs = runs.assign(order=key).sort_values(["corpus", "order", "seed"], kind="stable")
+        runs = runs.assign(order=runs["model"].map(order))
+        runs = runs.sort_values(["corpus", "order", "seed"], kind="stable")
         return runs.drop(columns="order").reset_index(drop=True)
 
 
@@ -290,22 +272,16 @@ def corpus_groups(table: pd.DataFrame) -> list[list[str]]:
     """Group corpora whose models were scored on the same suites and can be compared."""
     groups: list[tuple[set[str], list[str]]] = []
     for corpus, rows in table.groupby("corpus", sort=False):
-        suites = set(rows["suite"])
-        members = [str(corpus)]
-        apart = []
-        for others, names in groups:
-            if suites & others:
-                suites |= others
-                members = [*names, *members]
-            else:
-                apart.append((others, names))
-        groups = [*apart, (suites, members)]
+        suites, members = set(rows["suite"]), [str(corpus)]
+        alike = [group for group in groups if group[0] & suites]
+        groups = [group for group in groups if not group[0] & suites]
+        for others, names in alike:
+            suites, members = suites | others, [*names, *members]
+        groups.append((suites, members))
     return [names for _, names in groups]
 
 
-# ----------------------------------------------------------------------------
-# Statistical analyses of a study: computation, files, and their form in the report.
-
+# Statistical analyses: computation, files, and their form in the report.
 
 SKIPPED_FILE = "skipped.txt"
 _SKIPPED_TITLE = "Analyses that were not run"
@@ -333,7 +309,7 @@ def run_analyses(
     question of one's own, which is answered first.
     """
     tables = {
-        name: None if table is None else _of_models(with_usable(table, items))
+        name: None if table is None else of_models(with_usable(table, items))
         for name, table in (("items", items), ("effects", effects), ("sentences", sentences))
     }
     results = []
@@ -346,15 +322,15 @@ def run_analyses(
         table, reason = tables[analysis.table], ""
         if weights == "error" and not (reason := why_not_weighted(analysis, table)):
             analysis = dataclasses.replace(analysis, weights=weights)
-        found = run_analysis(analysis, table, min_items=min_items)
-        if reason and not found.is_empty:
+        result = run_analysis(analysis, table, min_items=min_items)
+        if reason and not result.is_empty:
             note = f"not weighted by search error: {reason}"
-            found = dataclasses.replace(found, notes=(*found.notes, note))
-        results.append(found)
+            result = dataclasses.replace(result, notes=(*result.notes, note))
+        results.append(result)
     return results
 
 
-def _of_models(table: pd.DataFrame) -> pd.DataFrame:
+def of_models(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of models; exact grammars are a yardstick, not a subject."""
     return table[table["model"] != EXACT] if "model" in table.columns else table
 
@@ -380,15 +356,17 @@ def _reasons(results: Sequence[AnalysisResult]) -> list[str]:
     ]
 
 
-def shown_results(results: Sequence[AnalysisResult]) -> list[Shown]:
+def reported_analyses(results: Sequence[AnalysisResult]) -> list[ReportedAnalysis]:
     """Return analyses for the report; those that were not run come last, in one entry."""
-    shown = [as_shown(result) for result in results if not result.is_empty]
+    shown = [reported_analysis(result) for result in results if not result.is_empty]
     if skipped := _reasons(results):
-        shown.append(Shown(title=_SKIPPED_TITLE, skipped=skipped))
+        shown.append(ReportedAnalysis(title=_SKIPPED_TITLE, skipped=skipped))
     return shown
 
 
-def as_shown(result: AnalysisResult, orders: Sequence[Chain] | None = None) -> Shown:
+def reported_analysis(
+    result: AnalysisResult, orders: Sequence[Chain] | None = None
+) -> ReportedAnalysis:
     """Return an analysis for the report, with its rows in display order.
 
     Every sentence describes a row of the estimates and is significant if its p value, adjusted if
@@ -401,39 +379,30 @@ def as_shown(result: AnalysisResult, orders: Sequence[Chain] | None = None) -> S
         name: arranged(table, [column for column in by if column in table.columns], chains)
         for name, table in result.tables.items()
     }
-    given = tables.get("estimates", pd.DataFrame())
-    sentences, found = list(result.sentences), []
-    if len(given) == len(sentences) and "p" in given.columns:
+    estimates = tables.get("estimates", pd.DataFrame())
+    sentences, significant = list(result.sentences), []
+    if len(estimates) == len(sentences) and "p" in estimates.columns:
         # Sorting keeps the index of each row.
-        sentences = [sentences[place] for place in given.index]
-        decisive = "p_adjusted" if "p_adjusted" in given.columns else "p"
-        found = [is_significant(p) for p in given[decisive]]
-    return Shown(
-        title=result.analysis.title,
-        sentences=sentences,
-        found=found,
-        skipped=result.skipped,
-        notes=result.notes,
-        tables={name: _filled_columns(table) for name, table in tables.items()},
-    )
+        sentences = [sentences[place] for place in estimates.index]
+        decisive = "p_adjusted" if "p_adjusted" in estimates.columns else "p"
+        significant = [is_significant(p) for p in estimates[decisive]]
+    for name, table in tables.items():
+        is_empty = table.isna() | (table.astype(str) == "")
+        tables[name] = table.loc[:, ~is_empty.all(axis=0)]
+    return ReportedAnalysis(
+        title=result.analysis.title, sentences=sentences, significant=significant,
+        skipped=result.skipped, notes=result.notes, tables=tables,
+    )  # fmt: skip
 
 
-def _filled_columns(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table without columns that are empty in all rows."""
-    is_empty = table.isna() | (table.astype(str) == "")
-    return table.loc[:, ~is_empty.all(axis=0)]
-
-
-# ----------------------------------------------------------------------------
-# Construction of a study, the content of a report, from the results of trained models.
-
+# Reports on models that were scored on suites.
 
 # The packages that affect the numbers of a report, in addition to Python; and those of models.
 REPORT_PACKAGES = ("numpy", "scipy", "pandas", "matplotlib")
 MODEL_PACKAGES = ("torch", "pytorch-lightning")
 
 
-def build_study(
+def report_content(
     *,
     title: str,
     suites: Sequence[Suite],
@@ -449,78 +418,62 @@ def build_study(
     origin: str = "",
     sources: Mapping[str, str] | None = None,
     aggregate: pd.DataFrame | None = None,
-) -> Study:
-    """Build the study for the report on trained models.
+) -> ReportContent:
+    """Return the content of the report on models that were scored on suites.
 
     ``title`` is the name of the set of suites; ``names`` are the runs. ``search`` describes the
     search if some model needs one; ``versions`` lists the versions of the software. For surprisals
     from files, ``origin`` says whose they are (``published``), and ``sources`` are the files.
     ``aggregate`` has the accuracies on published minimal pairs.
     """
-    return Study(
-        title=_title(title, names, origin),
-        facts={**(sources or {}), **_facts(suites, names, search=search, versions=versions)},
-        notes=results.notes,
-        items=results.items,
-        summary=results.summary,
-        surprisals=surprisals,
-        effects=EFFECTS.frame([]) if results.effects is None else results.effects,
-        perplexity=perplexity,
-        analyses=shown_results(analyses),
-        parses=parses or {},
-        curves=curves,
-        critical={suite.name: suite.critical for suite in suites},
-        chance=chance_by_class(suites),
-        glosses=_glosses(suites),
-        min_items=results.min_items,
-        aggregate=AGGREGATE.frame([]) if aggregate is None else aggregate,
-    )
-
-
-def _glosses(suites: Sequence[Suite]) -> dict[tuple[str, int | str], Glossed]:
-    """Return glosses and translations of the items that have them."""
-    return {
-        (suite.name, item.number): (glosses.of(item), item.translation)
-        for suite, glosses in ((suite, Glosses(suite)) for suite in suites)
-        for item in suite.items
-        if item.gloss or item.translation
-    }
-
-
-def _title(suites: str, names: Sequence[RunName], origin: str = "") -> str:
-    """Return a title such as ``Demo: 6 models trained on toy_english and toy_mandarin``."""
-    models = plural(len({name.model for name in names}), "model")
-    corpora = enumeration([name.corpus for name in names if name.corpus], last=" and ")
-    whose = f"{origin} surprisals of {models}" if origin else models
-    return f"{heading(suites)}: {whose}" + (f" trained on {corpora}" if corpora else "")
-
-
-def _facts(
-    suites: Sequence[Suite], names: Sequence[RunName], *, search: str | None, versions: str
-) -> dict[str, str]:
+    models = models_in_order([name.model for name in names])
+    corpora = [name.corpus for name in names if name.corpus]
+    trained_on = f" trained on {enumeration(corpora, last=' and ')}" if corpora else ""
+    whose = f"{origin} surprisals of " if origin else ""
     items = sum(len(suite.items) for suite in suites)
-    corpora = enumeration([name.corpus for name in names if name.corpus])
-    return {
-        "models": enumeration(models_in_order([name.model for name in names])),
-        **({"corpora": corpora} if corpora else {}),
+    facts = {
+        **(sources or {}),
+        "models": enumeration(models),
+        **({"corpora": enumeration(corpora)} if corpora else {}),
         "seeds": enumeration(sorted(name.seed for name in names if name.seed is not None)),
         "suites": f"{len(suites)} with {items} items",
         **{f"words of {name}": words for name, words in pair_words(suites).items()},
         **({"search": search} if search else {}),
         "versions": versions,
     }
+    glosses = {suite.name: Glosses(suite) for suite in suites}
+    return ReportContent(
+        # Such as ``Demo: 6 models trained on toy_english and toy_mandarin``.
+        title=f"{heading(title)}: {whose}{plural(len(models), 'model')}{trained_on}",
+        facts=facts,
+        notes=results.notes,
+        items=results.items,
+        summary=results.summary,
+        surprisals=surprisals,
+        effects=EFFECTS.frame([]) if results.effects is None else results.effects,
+        perplexity=perplexity,
+        analyses=reported_analyses(analyses),
+        parses=parses or {},
+        curves=curves,
+        critical={suite.name: suite.critical for suite in suites},
+        chance=chance_by_class(suites),
+        glosses={
+            (suite.name, item.number): (glosses[suite.name].of(item), item.translation)
+            for suite in suites
+            for item in suite.items
+            if item.gloss or item.translation
+        },
+        min_items=results.min_items,
+        aggregate=AGGREGATE.frame([]) if aggregate is None else aggregate,
+    )
 
 
-# ----------------------------------------------------------------------------
 # The main result in a few sentences: the models that cannot be told apart from the best.
 #
 # The model with the highest mean accuracy is compared with every other model of its corpus, item
 # by item. A model belongs to the best group if the bootstrap interval over items of the difference
 # includes zero. The intervals have the level 1 − .05 / k for k other models (Bonferroni), because
 # one of several models is the highest by chance.
-
-
-_ALPHA = 0.05
 
 
 def findings(items: pd.DataFrame, *, min_items: int = MIN_ITEMS) -> Iterator[str]:
@@ -540,7 +493,6 @@ def findings(items: pd.DataFrame, *, min_items: int = MIN_ITEMS) -> Iterator[str
 
 
 def _best_models(items: pd.DataFrame, models: pd.DataFrame, min_items: int) -> str:
-    """Say which models of one corpus are the best."""
     order = {model: place for place, model in enumerate(models_in_order(models["model"]))}
     ranked = models.assign(place=models["model"].map(order)).sort_values(
         ["mean", "place"], ascending=[False, True]
@@ -557,21 +509,16 @@ def _best_models(items: pd.DataFrame, models: pd.DataFrame, min_items: int) -> s
             f"({few[0]['model']}: {few[0]['usable']} of {few[0]['items']}); the highest mean "
             f"accuracy is {numbers[best['model']]} ({best['model']})"
         )
-    level = 1.0 - _ALPHA / len(others)
+    level = 1.0 - ALPHA / len(others)
     group = [best["model"]]
     for row in others:
         low, high = accuracy_difference(items, best["model"], row["model"], level=level)
         if not (low > 0.0 or high < 0.0):
             group.append(row["model"])
+    count = len(records)
     if len(group) == 1:
-        return (
-            f"{best['model']} has the highest mean accuracy of {plural(len(records), 'model')}: "
-            f"{numbers[best['model']]}"
-        )
-    return _group_in_words(group, numbers, len(records))
-
-
-def _group_in_words(group: list[str], numbers: dict[str, str], count: int) -> str:
+        highest = f"{best['model']} has the highest mean accuracy of {plural(count, 'model')}"
+        return f"{highest}: {numbers[best['model']]}"
     if len(group) == count and len(set(numbers.values())) == 1:
         return f"the {count} models have the same mean accuracy, {numbers[group[0]]}"
     named = enumeration([f"{model} ({numbers[model]})" for model in group], last=" and ")
@@ -583,43 +530,59 @@ def _group_in_words(group: list[str], numbers: dict[str, str], count: int) -> st
     )
 
 
-def near_tie_note(items: pd.DataFrame) -> str:
-    """Say how many outcomes of which models are near ties; empty if none is."""
-    models = items[items["model"] != EXACT]
-    marked = models.assign(near=near_tied(models))
-    counts = marked.groupby("model", sort=False)["near"].agg(["sum", "size"])
-    counts = counts[counts["sum"] > 0]
-    if not len(counts):
-        return ""
-    each = [f"{name} {int(row['sum'])} of {int(row['size'])}" for name, row in counts.iterrows()]
-    return (
-        "Differences too small to tell from zero count as ties (near ties, of all outcomes): "
-        f"{', '.join(each)}."
-    )
-
-
-# ----------------------------------------------------------------------------
 # What a reader has to know before the numbers, each of it once and in one sentence.
 
 
-# Number of models or classes that a sentence names.
-_MOST_NAMES = 4
-
-
-def cautions(study: Study) -> Iterator[str]:
+def cautions(content: ReportContent) -> Iterator[str]:
     """Yield warnings: unusable items, few items, near ties, outcomes within the search error."""
-    if not len(study.items):
+    if not len(content.items):
         return
-    if study.unusable:
-        yield _unusable(study.unusable)
-    if note := _few_items(study):
-        yield note
-    yield from outcome_cautions(study.items)
+    if content.unusable:
+        yield _unusable(content.unusable)
+    usable = usable_counts(of_models(content.items), ["model", "corpus", "class"])
+    few = [
+        spaced(row["class"]) or "all items"
+        for row in usable.to_dict("records")
+        if not is_enough(row["usable"], row["items"], content.min_items)
+    ]
+    if few:
+        yield (
+            "Too few usable items for intervals and tests of some models in "
+            f"{_named(list(dict.fromkeys(few)))}: {content.min_items} are needed, and half of all "
+            "items."
+        )
+    yield from outcome_cautions(content.items)
 
 
 def outcome_cautions(items: pd.DataFrame) -> Iterator[str]:
     """Yield how many outcomes are near ties, and how many are within the search error."""
-    yield from filter(None, (near_tie_note(items), _search_error(items)))
+    if note := near_tie_note(items):
+        yield note
+    if COULD_FLIP not in items.columns:
+        return
+    known = items.dropna(subset=COULD_FLIP)
+    counts = known.groupby("model", sort=False)[COULD_FLIP].agg(["sum", "size"])
+    if counts["sum"].any():
+        total = f"{int(counts['sum'].sum())} of {int(counts['size'].sum())} outcomes"
+        more = f" ({', '.join(_shares(counts))})" if len(counts) > 1 else ""
+        yield f"{total} could flip within the 95 % interval of the search error{more}."
+
+
+def near_tie_note(items: pd.DataFrame) -> str:
+    """Say how many outcomes of which models are near ties; empty if none is."""
+    models = of_models(items)
+    counts = near_tied(models).groupby(models["model"], sort=False).agg(["sum", "size"])
+    counts = counts[counts["sum"] > 0]
+    if not len(counts):
+        return ""
+    return (
+        "Differences too small to tell from zero count as ties (near ties, of all outcomes): "
+        f"{', '.join(_shares(counts))}."
+    )
+
+
+def _shares(counts: pd.DataFrame) -> list[str]:
+    return [f"{model} {int(row['sum'])} of {int(row['size'])}" for model, row in counts.iterrows()]
 
 
 def _named(names: list[str]) -> str:
@@ -631,48 +594,12 @@ def _named(names: list[str]) -> str:
 
 def _unusable(counts: list[ItemCount]) -> str:
     """Say how many items of which models have unknown critical words or lack a surprisal."""
-    reasons = [
-        said
-        for said, is_so in (
-            ("unknown critical words", any(one.unknown for one in counts)),
-            ("no surprisal", any(one.missing for one in counts)),
-        )
-        if is_so
-    ]
-    each = [f"{one.name} {one.unusable} of {one.items}" for one in counts]
-    text = f"Items with {' or '.join(reasons)}: {_named(each)}."
-    worst = [one.name for one in counts if one.is_large]
+    reasons = ["unknown critical words"] if any(count.unknown for count in counts) else []
+    reasons += ["no surprisal"] if any(count.missing for count in counts) else []
+    shares = [f"{count.name} {count.unusable} of {count.items}" for count in counts]
+    text = f"Items with {' or '.join(reasons)}: {_named(shares)}."
+    worst = [count.name for count in counts if count.is_large]
     if not worst:
         return text
     whose = "these models" if len(worst) == len(counts) else _named(worst)
     return f"{text} Accuracies of {whose} say little."
-
-
-def _few_items(study: Study) -> str:
-    """Name the classes that have too few usable items for intervals and tests in some model."""
-    models = study.items[study.items["model"] != EXACT]
-    few = [
-        spaced(row["class"]) or "all items"
-        for row in usable_counts(models, ["model", "corpus", "class"]).to_dict("records")
-        if not is_enough(row["usable"], row["items"], study.min_items)
-    ]
-    if not few:
-        return ""
-    return (
-        "Too few usable items for intervals and tests of some models in "
-        f"{_named(list(dict.fromkeys(few)))}: {study.min_items} are needed, and half of all items."
-    )
-
-
-def _search_error(items: pd.DataFrame) -> str:
-    """Say how many outcomes are within the search error; empty if it is not known."""
-    if COULD_FLIP not in items.columns:
-        return ""
-    known = items.dropna(subset=COULD_FLIP)
-    counts = known.groupby("model", sort=False)[COULD_FLIP].agg(["sum", "size"])
-    if not counts["sum"].any():
-        return ""
-    each = [f"{model} {int(row['sum'])} of {int(row['size'])}" for model, row in counts.iterrows()]
-    total = f"{int(counts['sum'].sum())} of {int(counts['size'].sum())}"
-    more = f" ({', '.join(each)})" if len(each) > 1 else ""
-    return f"{total} outcomes could flip within the 95 % interval of the search error{more}."

@@ -1,9 +1,14 @@
-"""The item on which the explorer opens: where models disagree most, or with the largest effect."""
+"""The data of the item explorer in a report, and the item on which it opens.
+
+``page`` embeds the data, which ``assets/explorer.js`` reads; ``evaluation`` asks for the opening to
+parse that item. Words and trees are stored once and referred to by number; surprisals have two
+decimals, ``-1`` denotes infinity and ``null`` a missing value.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,9 +17,9 @@ import pandas as pd
 
 from gardenpath.eval.display import EXACT
 from gardenpath.eval.means import near_tied
-from gardenpath.eval.report.content import Study
+from gardenpath.eval.report.content import ReportContent
 from gardenpath.eval.suites.outcomes import USABLE, with_usable
-from gardenpath.store.tables import ERROR_COLUMNS, SENTENCE_COLUMNS
+from gardenpath.store.tables import ERROR_COLUMNS
 from gardenpath.util import spaced
 
 
@@ -27,14 +32,15 @@ class Opening(NamedTuple):
     reason: str
 
 
-def opening(study: Study) -> Opening | None:
+def opening(content: ReportContent) -> Opening | None:
     """Return the item on which the models of a corpus disagree most; None if nothing is known.
 
     Compared are the differences of a prediction in bits, averaged over random seeds. The exact
     grammar is no model. With a single model, it is the item with the largest difference. Items with
     out-of-vocabulary critical words do not count, and if some items have parses, only those do.
+    The run is that with the largest difference, one with parses if there is any.
     """
-    rows = _candidates(study)
+    rows = _candidates(content)
     if not len(rows):
         return None
     keys = ["suite", "item", "corpus", "prediction"]
@@ -45,58 +51,38 @@ def opening(study: Study) -> Opening | None:
     is_compared = bool((sizes["models"] > 1).any())
     column = "range" if is_compared else "largest"
     best = sizes[column].idxmax()
-    size = float(sizes.loc[best, column])
-    part = rows[(rows[keys] == list(best)).all(axis="columns")]
-    of_models = means[(means[keys] == list(best)).all(axis="columns")]
-    reason = (
-        f"the item on which the models disagree most: {_extremes(of_models, best[-1])}"
-        if is_compared
-        else f"the item with the largest effect ({size:.1f} bits)"
-    )
-    return Opening(str(best[0]), best[1], _run(study, part), reason)
+    reason = f"the item with the largest effect ({float(sizes.loc[best, column]):.1f} bits)"
+    if is_compared:
+        of_models = means[(means[keys] == list(best)).all(axis="columns")]
+        bits = of_models.set_index("model")["difference_bits"]
+        high, low = (
+            f"{bits[model]:+.1f}".replace("-", "−") + f" bits in {model}"
+            for model in (bits.idxmax(), bits.idxmin())
+        )
+        reason = (
+            f"the item on which the models disagree most: {high}, {low} ({spaced(str(best[-1]))})"
+        )
+    of_item = rows[(rows[keys] == list(best)).all(axis="columns")]
+    with_parses = of_item[of_item["run"].isin({run for run, *_ in content.parses})]
+    chosen = with_parses if len(with_parses) else of_item
+    run = chosen.loc[chosen["difference_bits"].abs().idxmax(), "run"]
+    return Opening(str(best[0]), best[1], str(run), reason)
 
 
-def _extremes(means: pd.DataFrame, prediction: object) -> str:
-    """Name the models with the largest and the smallest difference in a prediction."""
-    bits = means.set_index("model")["difference_bits"]
-    high, low = (
-        f"{bits[model]:+.1f}".replace("-", "−") + f" bits in {model}"
-        for model in (bits.idxmax(), bits.idxmin())
-    )
-    return f"{high}, {low} ({spaced(str(prediction))})"
-
-
-def _candidates(study: Study) -> pd.DataFrame:
+def _candidates(content: ReportContent) -> pd.DataFrame:
     """Return the rows of models with a known difference, of items that can be shown in full."""
-    if not len(study.items):
-        return study.items
-    items = with_usable(study.items, study.items)
-    shown = set(zip(study.surprisals["suite"], study.surprisals["item"], strict=True))
-    parsed = {(suite, item) for _, suite, item, *_ in study.parses} & shown
+    if not len(content.items):
+        return content.items
+    items = with_usable(content.items, content.items)
+    shown = set(zip(content.surprisals["suite"], content.surprisals["item"], strict=True))
+    parsed = {(suite, item) for _, suite, item, *_ in content.parses} & shown
     is_known = np.isfinite(items["difference_bits"].astype("float64"))
     rows = items[is_known & (items["model"] != EXACT)]
     for wanted in (shown, parsed):
-        is_in = [one in wanted for one in zip(rows["suite"], rows["item"], strict=True)]
+        is_in = [place in wanted for place in zip(rows["suite"], rows["item"], strict=True)]
         rows = rows[np.array(is_in, dtype=bool)] if any(is_in) or wanted is shown else rows
     usable = rows[rows[USABLE].astype(bool)]
     return usable if len(usable) else rows
-
-
-def _run(study: Study, rows: pd.DataFrame) -> str:
-    """Return the run with the largest difference, one with parses if there is any."""
-    parsed = {run for run, *_ in study.parses}
-    with_parses = rows[rows["run"].isin(parsed)]
-    chosen = with_parses if len(with_parses) else rows
-    sizes = chosen["difference_bits"].abs()
-    assert not math.isnan(float(sizes.max()))
-    return str(chosen.loc[sizes.idxmax(), "run"])
-
-
-# ----------------------------------------------------------------------------
-# The data of the item explorer, in a compact form that is embedded in the page.
-#
-# Words and trees are stored once and referred to by number; surprisals have two decimals, ``-1``
-# denotes infinity and ``null`` a missing value.
 
 
 INFINITE = -1
@@ -131,39 +117,8 @@ class Numbers:
         return list(self.of)
 
 
-def explorer_data(study: Study, limits: ExplorerLimits) -> dict[str, Any]:
-    """Return the data of the explorer, ready for JSON."""
-    runs = study.runs()
-    known_runs = {run: place for place, run in enumerate(runs["run"])}
-    words, trees, glosses = Numbers(), Numbers(), Numbers()
-    first = opening(study)
-    suites = _suites(study, limits, first)
-    for suite in suites.values():
-        suite["numbers"] = {item["id"]: place for place, item in enumerate(suite["items"])}
-    _add_surprisals(study, suites, known_runs, words)
-    _add_outcomes(study, suites, known_runs)
-    _add_parses(study, suites, known_runs, trees, limits, first)
-    _add_glosses(study, suites, glosses)
-    return {
-        "runs": [
-            {"model": model, "corpus": corpus, "seed": None if pd.isna(seed) else int(seed)}
-            for model, corpus, seed in runs[["model", "corpus", "seed"]].itertuples(index=False)
-        ],
-        "words": words.values,
-        "trees": trees.values,
-        **({"glosses": glosses.values} if glosses.of else {}),
-        **({} if first is None else {"open": _place(first, suites, known_runs)}),
-        "suites": [_finished(suite) for suite in suites.values()],
-    }
-
-
-def _place(
-    first: Opening, suites: dict[str, dict[str, Any]], runs: dict[str, int]
-) -> dict[str, int]:
-    """Return the numbers of suite, item and run on which the explorer opens."""
-    number = suites[first.suite]["numbers"][_plain(first.item)]
-    place = list(suites).index(first.suite)
-    return {"suite": place, "item": number, "run": runs[first.run]}
+def explorer_data(content: ReportContent, limits: ExplorerLimits) -> dict[str, Any]:
+    return _Data(content, limits).finished()
 
 
 def _plain(value: object) -> int | str:
@@ -178,154 +133,162 @@ def _rounded(value: float) -> float | None:
     return INFINITE if math.isinf(value) else round(value, 2)
 
 
-def _items(
-    suite: str, items: list[Any], limits: ExplorerLimits, first: Opening | None
-) -> list[Any]:
-    """Return the first items of a suite, with the one on which the explorer opens."""
-    kept = items[: limits.items]
-    if first is not None and first.suite == suite and first.item not in kept:
-        return [*kept[: max(0, limits.items - 1)], first.item]
-    return kept
+class _Data:
+    """The data of the explorer, which grow while tables are read."""
 
+    def __init__(self, content: ReportContent, limits: ExplorerLimits) -> None:
+        self._content, self._limits = content, limits
+        self._table_of_runs = content.runs()
+        self._runs = {run: place for place, run in enumerate(self._table_of_runs["run"])}
+        self._words, self._trees, self._glosses = Numbers(), Numbers(), Numbers()
+        self._first = opening(content)
+        pairs = content.surprisals[["suite", "item"]].drop_duplicates()
+        items = {name: part.tolist() for name, part in pairs.groupby("suite")["item"]}
+        self._suites = {name: self._suite(name, items[name]) for name in content.suites()}
 
-def _suites(
-    study: Study, limits: ExplorerLimits, first: Opening | None
-) -> dict[str, dict[str, Any]]:
-    """Return the suites in order, with the items of the page, still without data."""
-    pairs = study.surprisals[["suite", "item"]].drop_duplicates()
-    by_suite = dict(list(pairs.groupby("suite", sort=False)["item"]))
-    suites: dict[str, dict[str, Any]] = {}
-    for suite, items in ((name, by_suite[name]) for name in study.suites()):
-        kept: list[dict[str, Any]] = [
-            {"id": _plain(item), "variants": [], "places": {}, "s": {}}
-            for item in _items(str(suite), items.tolist(), limits, first)
-        ]
-        suites[str(suite)] = {
-            "name": str(suite),
+    def _suite(self, name: str, items: list[Any]) -> dict[str, Any]:
+        """Return a suite with the items of the page, still without data.
+
+        These are the first ones, with the one on which the explorer opens.
+        """
+        first = self._first
+        kept = items[: self._limits.items]
+        if first is not None and first.suite == name and first.item not in kept:
+            kept = [*kept[: max(0, self._limits.items - 1)], first.item]
+        return {
+            "name": name,
             "total": len(items),
             "regions": Numbers(),
             "predictions": Numbers(),
-            "critical": [str(region) for region in study.critical.get(str(suite), ())],
-            "items": kept,
+            "items": [{"id": _plain(item), "variants": [], "places": {}, "s": {}} for item in kept],
+            "numbers": {_plain(item): place for place, item in enumerate(kept)},
         }
-    return suites
+
+    def finished(self) -> dict[str, Any]:
+        """Return everything as plain lists and dictionaries."""
+        self._add_surprisals()
+        self._add_outcomes()
+        self._add_parses()
+        self._add_glosses()
+        first = self._first
+        runs = self._table_of_runs[["model", "corpus", "seed"]].itertuples(index=False)
+        data: dict[str, Any] = {
+            "runs": [
+                {"model": model, "corpus": corpus, "seed": None if pd.isna(seed) else int(seed)}
+                for model, corpus, seed in runs
+            ],
+            "words": self._words.values,
+            "trees": self._trees.values,
+        }
+        if self._glosses.of:
+            data["glosses"] = self._glosses.values
+        if first is not None:
+            data["open"] = {
+                "suite": list(self._suites).index(first.suite),
+                "item": self._suites[first.suite]["numbers"][_plain(first.item)],
+                "run": self._runs[first.run],
+            }
+        data["suites"] = []
+        for name, suite in self._suites.items():
+            for item in suite["items"]:
+                del item["places"]
+            regions = suite["regions"].of
+            critical = [str(region) for region in self._content.critical.get(name, ())]
+            data["suites"].append(
+                {
+                    "name": name,
+                    "total": suite["total"],
+                    "regions": suite["regions"].values,
+                    "predictions": suite["predictions"].values,
+                    "critical": [regions[region] for region in critical if region in regions],
+                    "items": suite["items"],
+                }
+            )
+        return data
+
+    def _rows(self, table: pd.DataFrame, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield suite, item and the values of these columns, of the items that are in the page."""
+        values = zip(*(table[column].tolist() for column in columns), strict=True)
+        names = zip(table["suite"].tolist(), table["item"].tolist(), strict=True)
+        for (suite_name, item_name), row in zip(names, values, strict=True):
+            suite = self._suites.get(str(suite_name))
+            place = None if suite is None else suite["numbers"].get(_plain(item_name))
+            if suite is not None and place is not None:
+                yield suite, suite["items"][place], row
+
+    def _add_surprisals(self) -> None:
+        """Add the variants, taken from the first run, and the surprisals of every run."""
+        columns = ["run", "condition", "variant", "region", "word", "seen", "surprisal_bits"]
+        first: dict[tuple[str, object], object] = {}
+        for suite, item, row in self._rows(self._content.surprisals, columns):
+            run, condition, variant, region, word, seen, value = row
+            name = (str(condition), _plain(variant))
+            place = item["places"].setdefault(name, len(item["variants"]))
+            if place == len(item["variants"]):
+                item["variants"].append({"c": name[0], "v": name[1], "w": [], "r": []})
+            if first.setdefault((suite["name"], item["id"]), run) == run:
+                item["variants"][place]["w"].append(self._words(str(word)))
+                item["variants"][place]["r"].append(suite["regions"](str(region)))
+            values = _list_at(item["s"], self._runs[run], place)
+            if not seen:
+                _list_at(item.setdefault("u", {}), self._runs[run], place).append(len(values))
+            values.append(_rounded(value))
+
+    def _add_outcomes(self) -> None:
+        """Add prediction, outcome, difference, its error and whether it is a near tie, by run."""
+        items, error_name = self._content.items, ERROR_COLUMNS["difference_bits"]
+        errors = items[error_name] if error_name in items.columns else math.nan
+        table = items.assign(error=errors, near=near_tied(items))
+        columns = ["run", "prediction", "outcome", "difference_bits", "error", "near"]
+        for suite, item, row in self._rows(table, columns):
+            run, prediction, outcome, difference, error, near = row
+            value = None if math.isnan(outcome) else round(float(outcome), 3)
+            gap = None if not math.isfinite(difference) else round(float(difference), 2)
+            shown = [suite["predictions"](str(prediction)), value, gap]
+            if math.isfinite(error) or near:
+                shown.append(round(float(error), 3) if math.isfinite(error) else None)
+            if near:
+                shown.append(1)
+            item.setdefault("o", {}).setdefault(self._runs[run], []).append(shown)
+
+    def _add_parses(self) -> None:
+        """Add posterior probability and tree of the best parses by run, variant and word."""
+        first, most = self._first, self._limits.items_with_parses
+        for key, parses in self._content.parses.items():
+            run, name, item_name, condition, variant, word_id = key
+            suite = self._suites.get(name)
+            place = None if suite is None else suite["numbers"].get(_plain(item_name))
+            if suite is None or place is None or run not in self._runs:
+                continue
+            is_first = first is not None and (name, item_name) == (first.suite, first.item)
+            if place >= most and not (is_first and most):
+                continue
+            item = suite["items"][place]
+            spot = item["places"][condition, _plain(variant)]
+            best = sorted(parses, key=lambda parse: -parse[0])[: self._limits.parses]
+            row = [[round(share, 3), self._trees(tree)] for share, tree in best]
+            variants = item.setdefault("p", {}).setdefault(self._runs[run], {})
+            variants.setdefault(spot, {})[word_id - 1] = row
+
+    def _add_glosses(self) -> None:
+        """Add the gloss of every word (``g``) and the translation (``t``), where there are any."""
+        for name, suite in self._suites.items():
+            for item in suite["items"]:
+                glosses, translation = self._content.glosses.get((name, item["id"]), ({}, ""))
+                variants = item["variants"]
+                rows = [glosses.get((variant["c"], variant["v"]), ()) for variant in variants]
+                if any(map(any, rows)):
+                    item["g"] = [
+                        [self._glosses(w) for w in row] if len(row) == len(variant["w"]) else []
+                        for variant, row in zip(variants, rows, strict=True)
+                    ]
+                if translation:
+                    item["t"] = translation
 
 
-def _add_glosses(study: Study, suites: dict[str, dict[str, Any]], texts: Numbers) -> None:
-    """Add the gloss of every word (``g``) and the translation (``t``) of items that have them."""
-    for name, suite in suites.items():
-        for item in suite["items"]:
-            glosses, translation = study.glosses.get((name, item["id"]), ({}, ""))
-            variants = item["variants"]
-            rows = [glosses.get((one["c"], one["v"]), ()) for one in variants]
-            if any(map(any, rows)):
-                item["g"] = [
-                    [texts(word) for word in row] if len(row) == len(one["w"]) else []
-                    for one, row in zip(variants, rows, strict=True)
-                ]
-            if translation:
-                item["t"] = translation
-
-
-def _kept(table: pd.DataFrame, suites: dict[str, dict[str, Any]]) -> pd.DataFrame:
-    """Return the rows of items that are in the page."""
-    keys = {(name, item["id"]) for name, suite in suites.items() for item in suite["items"]}
-    rows = zip(table["suite"].tolist(), table["item"].tolist(), strict=True)
-    kept = [(str(suite), _plain(item)) in keys for suite, item in rows]
-    return table[np.array(kept, dtype=bool)]
-
-
-def _add_surprisals(
-    study: Study, suites: dict[str, dict[str, Any]], runs: dict[str, int], words: Numbers
-) -> None:
-    """Add the variants, taken from the first run, and the surprisals of every run."""
-    columns = ["run", *SENTENCE_COLUMNS, "region", "word", "seen", "surprisal_bits"]
-    first: dict[tuple[str, object], object] = {}
-    table = _kept(study.surprisals, suites)
-    rows = zip(*(table[column].tolist() for column in columns), strict=True)
-    for run, suite_name, item_name, condition, variant, region, word, seen, value in rows:
-        suite = suites[str(suite_name)]
-        item = suite["items"][suite["numbers"][_plain(item_name)]]
-        name = (str(condition), _plain(variant))
-        place = item["places"].setdefault(name, len(item["variants"]))
-        if place == len(item["variants"]):
-            item["variants"].append({"c": name[0], "v": name[1], "w": [], "r": []})
-        if first.setdefault((suite_name, item["id"]), run) == run:
-            item["variants"][place]["w"].append(words(str(word)))
-            item["variants"][place]["r"].append(suite["regions"](str(region)))
-        values = _list_at(item["s"], runs[run], place)
-        if not seen:
-            _list_at(item.setdefault("u", {}), runs[run], place).append(len(values))
-        values.append(_rounded(value))
-
-
-def _list_at(store: dict[int, list[Any]], run: int, place: int) -> list[Any]:
+def _list_at(store: dict[int, list[list[Any]]], run: int, place: int) -> list[Any]:
     """Return the list of a variant of a run, which is created if needed."""
     variants = store.setdefault(run, [])
     while len(variants) <= place:
         variants.append([])
-    found: list[Any] = variants[place]
-    return found
-
-
-def _add_outcomes(study: Study, suites: dict[str, dict[str, Any]], runs: dict[str, int]) -> None:
-    """Add prediction, outcome, difference, its error and whether it is a near tie, for each run."""
-    columns = ["run", "suite", "item", "prediction", "outcome", "difference_bits"]
-    error_name = ERROR_COLUMNS["difference_bits"]
-    table = _kept(study.items, suites)
-    errors = table[error_name] if error_name in table.columns else [math.nan] * len(table)
-    rows = table[columns].itertuples(index=False, name=None)
-    for (run, name, item_name, prediction, outcome, difference), error, near in zip(
-        rows, errors, near_tied(table), strict=True
-    ):
-        suite = suites[str(name)]
-        item = suite["items"][suite["numbers"][_plain(item_name)]]
-        value = None if math.isnan(outcome) else round(float(outcome), 3)
-        gap = None if not math.isfinite(difference) else round(float(difference), 2)
-        row = [suite["predictions"](str(prediction)), value, gap]
-        if math.isfinite(error) or near:
-            row.append(round(float(error), 3) if math.isfinite(error) else None)
-        if near:
-            row.append(1)
-        item.setdefault("o", {}).setdefault(runs[run], []).append(row)
-
-
-def _add_parses(
-    study: Study,
-    suites: dict[str, dict[str, Any]],
-    runs: dict[str, int],
-    trees: Numbers,
-    limits: ExplorerLimits,
-    first: Opening | None,
-) -> None:
-    """Add posterior probability and tree of the best parses for each run, variant and word."""
-    for (run, name, item_name, condition, variant, word_id), parses in study.parses.items():
-        suite = suites.get(name)
-        place = None if suite is None else suite["numbers"].get(_plain(item_name))
-        if suite is None or place is None or run not in runs:
-            continue
-        is_first = first is not None and (name, item_name) == (first.suite, first.item)
-        if place >= limits.items_with_parses and not (is_first and limits.items_with_parses):
-            continue
-        item = suite["items"][place]
-        spot = item["places"][condition, _plain(variant)]
-        best = sorted(parses, key=lambda parse: -parse[0])[: limits.parses]
-        row = [[round(share, 3), trees(tree)] for share, tree in best]
-        variants = item.setdefault("p", {}).setdefault(runs[run], {})
-        variants.setdefault(spot, {})[word_id - 1] = row
-
-
-def _finished(suite: dict[str, Any]) -> dict[str, Any]:
-    """Return the final record of a suite, with plain lists only."""
-    regions: Numbers = suite["regions"]
-    for item in suite["items"]:
-        del item["places"]
-    critical = [regions.of[name] for name in suite["critical"] if name in regions.of]
-    return {
-        "name": suite["name"],
-        "total": suite["total"],
-        "regions": regions.values,
-        "predictions": suite["predictions"].values,
-        "critical": critical,
-        "items": suite["items"],
-    }
+    return variants[place]

@@ -1,7 +1,7 @@
-"""HTML and JSON with escaping, so that no text is interpreted as code.
+"""HTML and JSON with escaping, so that no text is interpreted as code, and tables for templates.
 
-Pages are rendered with the Jinja2 templates in the folder ``templates``: plain ``str`` values are
-escaped, only ``Markup`` is inserted verbatim.
+``page``, the reports of studies and the playground render Jinja2 templates through this module and
+through nothing else: plain ``str`` values are escaped, only ``Markup`` is inserted verbatim.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ PAGE_TEMPLATES = Path(__file__).with_name("templates")
 
 @cache
 def _environment() -> Environment:
-    found = Environment(
+    environment = Environment(
         loader=FileSystemLoader(PAGE_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(unbroken=unbroken, plural=plural)
-    return found
+    environment.filters.update(unbroken=unbroken, plural=plural)
+    return environment
 
 
 def render(template: str, **data: Any) -> Markup:
@@ -51,17 +51,13 @@ def data_block(identifier: str, content: Any) -> Markup:
     return block.format(identifier, Markup(written))
 
 
-# ----------------------------------------------------------------------------
 # Tables of the report, as plain data for the templates.
-
 
 MINUS = "\N{MINUS SIGN}"
 # Tables with more rows have a filter.
 ROWS_FOR_FILTER = 8
 # Texts with more characters are wrapped.
 LONG_TEXT = 40
-
-_NUMBER = "number"
 
 
 class TableCell(NamedTuple):
@@ -85,53 +81,42 @@ class ReportTable:
     note: str = ""
     strong: Sequence[str] = ()
 
+    def __post_init__(self) -> None:
+        kept = [name for name in self.frame.columns if not (self.frame[name] == "").all()]
+        object.__setattr__(self, "frame", self.frame[kept])
+
     @cached_property
-    def _shown(self) -> pd.DataFrame:
-        frame = self.frame
-        return frame[[name for name in frame.columns if not (frame[name] == "").all()]]
+    def _is_numeric(self) -> list[bool]:
+        kinds = self.frame.dtypes
+        return [
+            pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+            for kind in kinds
+        ]
 
     @property
     def columns(self) -> list[TableCell]:
-        """The column headings."""
-        shown = self._shown
-        return [
-            TableCell(spaced(name), _NUMBER if _is_numeric(shown[name]) else "") for name in shown
-        ]
+        heads = zip(self.frame, self._is_numeric, strict=True)
+        return [TableCell(spaced(name), "number" if is_number else "") for name, is_number in heads]
 
     @cached_property
     def rows(self) -> list[tuple[str, list[TableCell]]]:
         """The rows: the CSS class and the cells of each."""
-        numeric = [_is_numeric(self._shown[name]) for name in self._shown]
-        return [
-            (
-                "strong" if str(values[0]) in self.strong else "",
-                [
-                    _number_cell(value, str(name)) if is_number else _text_cell(value, place)
-                    for place, (name, value, is_number) in enumerate(
-                        zip(self._shown, values, numeric, strict=True)
-                    )
-                ],
-            )
-            for values in self._shown.itertuples(index=False, name=None)
-        ]
+        rows = []
+        for values in self.frame.itertuples(index=False, name=None):
+            cells = []
+            for name, value, is_number in zip(self.frame, values, self._is_numeric, strict=True):
+                if is_number:
+                    cells.append(TableCell(cell_text(value, str(name)), "number", _sort_key(value)))
+                else:
+                    is_plain = isinstance(value, bool | float | None)
+                    text = cell_text(value) if is_plain else str(value)
+                    cells.append(TableCell(text, "wide" if cells and len(text) > LONG_TEXT else ""))
+            rows.append(("strong" if str(values[0]) in self.strong else "", cells))
+        return rows
 
     @property
     def has_filter(self) -> bool:
-        """Whether the table is long enough for a filter."""
         return len(self.frame) > ROWS_FOR_FILTER
-
-
-def _is_numeric(values: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
-
-
-def _number_cell(value: object, column: str) -> TableCell:
-    return TableCell(cell_text(value, column), _NUMBER, _sort_key(value))
-
-
-def _text_cell(value: object, place: int) -> TableCell:
-    text = cell_text(value) if isinstance(value, bool | float | None) else str(value)
-    return TableCell(text, "wide" if place and len(text) > LONG_TEXT else "")
 
 
 def _is_missing(value: object) -> bool:

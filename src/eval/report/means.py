@@ -190,7 +190,6 @@ def _mean_errors(table: pd.DataFrame, column: str, by: list[str]) -> pd.DataFram
 # ----------------------------------------------------------------------------
 # Mean effects in bits, with intervals over items: a file, and a table for the terminal.
 
-
 _BY = ["model", "corpus", "suite", "class", "modifier", "effect"]
 # Effects of a corpus that are printed; sets of many suites have hundreds.
 _MOST_PRINTED = 10
@@ -207,7 +206,7 @@ def effect_means(
     """
     if effects.empty:
         return EFFECT_MEANS.frame([])
-    found = bit_means(
+    means = bit_means(
         with_usable(effects, items), value="value_bits", by=_BY, min_items=min_items
     ).rename(columns={"mean": "mean_bits"})
     marked = effects.assign(**{NEAR_TIES: near_tied(effects)})
@@ -219,7 +218,7 @@ def effect_means(
             NEAR_TIES: groups[NEAR_TIES].sum(),
         }
     ).reset_index()
-    table = every.merge(found, on=_BY, how="left")
+    table = every.merge(means, on=_BY, how="left")
     table["mean_bits"] = table["mean_bits"].fillna(table["of_all"])
     table["infinite"] = table["infinite"].fillna(table["rows"])
     counts = dict.fromkeys(("items", "infinite", NEAR_TIES), "int64")
@@ -235,8 +234,8 @@ def effect_tables(means: pd.DataFrame, *, title: str) -> Iterator[FittedTable]:
                 ["suite", "effect", "model", "mean_bits", "low", "high"]
             ].itertuples(index=False)
         }
-        asked = list(dict.fromkeys((suite, effect) for suite, effect, _ in cells))
-        if len(asked) > _MOST_PRINTED:
+        rows_shown = list(dict.fromkeys((suite, effect) for suite, effect, _ in cells))
+        if len(rows_shown) > _MOST_PRINTED:
             continue
         has_interval = bool(rows["low"].notna().any())
         note = "with 95 % intervals over items" if has_interval else "too few items for intervals"
@@ -245,8 +244,8 @@ def effect_tables(means: pd.DataFrame, *, title: str) -> Iterator[FittedTable]:
         models = models_in_order(rows["model"])
         for model in models:
             table.column(model, right=True)
-        several = len({suite for suite, _ in asked}) > 1
-        for suite, effect in asked:
+        several = len({suite for suite, _ in rows_shown}) > 1
+        for suite, effect in rows_shown:
             name = f"{suite}: {spaced(effect)}" if several else spaced(effect)
             table.add_row(name, *(cells.get((suite, effect, model), "") for model in models))
         if rows[NEAR_TIES].any():
@@ -270,7 +269,6 @@ def _two_places(bits: float) -> str:
 
 # ----------------------------------------------------------------------------
 # How much near ties matter for what a figure shows, as columns beside its means.
-
 
 # The accuracy if near ties counted as wrong, and if they counted as right.
 IF_WRONG, IF_RIGHT = "near_ties_wrong", "near_ties_right"

@@ -1,4 +1,9 @@
-"""The tables of the report, computed from a study."""
+"""The report as a file: its tables, its chapters, and ``report.html`` with the figures beside it.
+
+``write_report`` is called for every evaluation with a report; ``finished_page`` also makes the page
+of a published study (``gardenpath.studies.report``). The numbers come from ``ReportContent``, the
+markup from ``templates``. The page is self-contained: it opens from disk without network access.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +18,23 @@ from markupsafe import Markup
 
 from gardenpath.eval.display import EXACT
 from gardenpath.eval.perplexity import MARGINAL, PerplexityRow
-from gardenpath.eval.report.content import Shown, Study, arranged, cautions, corpus_groups, findings
+from gardenpath.eval.report.content import (
+    ReportContent,
+    ReportedAnalysis,
+    arranged,
+    cautions,
+    corpus_groups,
+    findings,
+)
 from gardenpath.eval.report.explorer import ExplorerLimits, explorer_data, opening
 from gardenpath.eval.report.figures import style
-from gardenpath.eval.report.figures.all import InlineFigures, Picture, WrittenFigure, pictures
+from gardenpath.eval.report.figures.all import (
+    InlineFigures,
+    Picture,
+    WrittenFigure,
+    pictures,
+    write_pictures,
+)
 from gardenpath.eval.report.html import ReportTable, data_block, render
 from gardenpath.eval.suites.outcomes import usable_counts
 from gardenpath.eval.suites.pairs import pairs_in_words, phenomenon_frames
@@ -32,17 +50,17 @@ def in_model_order(table: pd.DataFrame) -> pd.DataFrame:
     return arranged(table, ["corpus", "model"], ()).reset_index(drop=True)
 
 
-def accuracy_tables(study: Study) -> Iterator[ReportTable]:
+def accuracy_tables(content: ReportContent) -> Iterator[ReportTable]:
     """Yield tables with models as rows and classes as columns, one per group of corpora."""
-    groups = corpus_groups(study.items)
+    groups = corpus_groups(content.items)
     for number, corpora in enumerate(groups):
-        table = study.by_class[study.by_class["corpus"].isin(corpora)]
+        table = content.by_class[content.by_class["corpus"].isin(corpora)]
         wide = table.pivot_table(
             index=["model", "corpus"], columns="class", values="mean", sort=False
         )
         wide.columns = [spaced(name or "all items") for name in wide.columns]
         if wide.shape[1] > 1:
-            overall = study.by_model.set_index(["model", "corpus"])
+            overall = content.by_model.set_index(["model", "corpus"])
             wide["mean"] = overall["mean"]
         counted = ["ties", NEAR_TIES, "missing"]
         counts = table.groupby(["model", "corpus"], sort=False)[counted].sum()
@@ -60,26 +78,27 @@ def accuracy_tables(study: Study) -> Iterator[ReportTable]:
         )
 
 
-def pair_set_tables(study: Study) -> Iterator[ReportTable]:
+def pair_set_tables(content: ReportContent) -> Iterator[ReportTable]:
     """Yield the accuracies on published minimal pairs, averaged as by their authors."""
-    for which, frame in phenomenon_frames(study.aggregate):
+    for which, frame in phenomenon_frames(content.aggregate):
         named = frame.assign(name=frame["name"].map(spaced))
         yield ReportTable(
             name=f"pairs-{which.name}",
             title=f"{which.title} ({which.reference})",
             frame=named.drop(columns="level").rename(columns={"name": "phenomenon"}),
-            note=f"Compared is the {pairs_in_words(which, study.aggregate)}.",
+            note=f"Compared is the {pairs_in_words(which, content.aggregate)}.",
         )
 
 
-def summary_table(study: Study) -> ReportTable:
-    """Return the accuracy by class and modifier, with intervals."""
-    columns = [column for column in study.summary.columns if study.summary[column].notna().any()]
+def summary_table(content: ReportContent) -> ReportTable:
+    columns = [
+        column for column in content.summary.columns if content.summary[column].notna().any()
+    ]
     # Omit columns of counts that are all zero.
     counts = ("missing", "unknown", NEAR_TIES, COULD_FLIP)
-    columns = [c for c in columns if c not in counts or study.summary[c].any()]
+    columns = [c for c in columns if c not in counts or content.summary[c].any()]
     by = [column for column in ("corpus", "model", "class", "modifier") if column in columns]
-    frame = arranged(study.summary[columns], by, study.modifier_orders)
+    frame = arranged(content.summary[columns], by, content.modifier_orders)
     for column in ("class", "modifier"):
         if column in frame.columns:
             frame = frame.assign(**{column: frame[column].map(spaced)})
@@ -95,65 +114,55 @@ def summary_table(study: Study) -> ReportTable:
     )
 
 
-def runs_table(study: Study) -> ReportTable:
-    """Return the table of scored runs."""
-    runs = study.runs()
-    with_parses = {key[0] for key in study.parses}
+def runs_table(content: ReportContent) -> ReportTable:
+    runs = content.runs()
+    with_parses = {key[0] for key in content.parses}
     if with_parses:
         runs["shows parses"] = [run in with_parses for run in runs["run"]]
     columns = [*("model", "corpus", "seed", "run"), *runs.columns[len(RUN_COLUMNS) :]]
     return ReportTable(name="runs", title="Runs", frame=runs[columns], strong=(EXACT,))
 
 
-def perplexity_tables(study: Study) -> Iterator[ReportTable]:
+def perplexity_tables(content: ReportContent) -> Iterator[ReportTable]:
     """Yield a table for each set of runs that can be ranked.
 
     Rows on other sentences, and joint perplexities, are in tables of their own; the exact grammar
-    is beside perplexities of words alone.
+    is beside perplexities of words alone. Empty columns are left out.
     """
     groups: dict[tuple[str, int, int, bool], list[PerplexityRow]] = {}
-    for row in study.perplexity:
+    for row in content.perplexity:
         groups.setdefault(row.basis, []).append(row)
     for number, ((corpus, sentences, _, is_joint), rows) in enumerate(groups.items()):
+        numbers = {
+            "perplexity": [row.perplexity for row in rows],
+            "perplexity without end": [row.perplexity_without_end for row in rows],
+            "bits/sentence": [row.bits_per_sentence for row in rows],
+            "excess bits/word": [row.excess_bits_per_word for row in rows],
+        }
+        frame = pd.DataFrame({"model": [row.model for row in rows]})
+        frame["seed"] = pd.array([row.seed for row in rows], dtype="Int64")
+        frame = frame.assign(**numbers).astype(dict.fromkeys(numbers, "float64"))
+        note = "Per word; the end of each sentence counts as a word unless stated otherwise. "
+        if is_joint:
+            note += "Words together with their gold trees (joint): more bits than for words alone."
+        elif any(row.model.endswith(MARGINAL) for row in rows):
+            note += "Words alone; models with trees are summed over trees (marginal)."
         yield ReportTable(
             name=f"perplexity-{number}",
             title=f"Perplexity {'with gold trees ' if is_joint else ''}on "
             f"{plural(sentences, 'test sentence')} of {corpus}",
-            frame=_perplexity_frame(rows),
-            note="Per word; the end of each sentence counts as a word unless stated otherwise. "
-            + (
-                "Words together with their gold trees (joint): more bits than for words alone."
-                if is_joint
-                else "Words alone; models with trees are summed over trees (marginal)."
-                if any(row.model.endswith(MARGINAL) for row in rows)
-                else ""
-            ),
+            frame=frame.dropna(axis="columns", how="all"),
+            note=note,
             strong=(EXACT,),
         )
 
 
-def _perplexity_frame(rows: Sequence[PerplexityRow]) -> pd.DataFrame:
-    """Return the columns of a table of perplexities, without empty ones."""
-    columns = {
-        "model": [row.model for row in rows],
-        "seed": pd.array([row.seed for row in rows], dtype="Int64"),
-        "perplexity": [row.perplexity for row in rows],
-        "perplexity without end": [row.perplexity_without_end for row in rows],
-        "bits/sentence": [row.bits_per_sentence for row in rows],
-        "excess bits/word": [row.excess_bits_per_word for row in rows],
-    }
-    frame = pd.DataFrame(columns)
-    for name in list(columns)[2:]:
-        frame[name] = frame[name].astype("float64")
-    return frame.dropna(axis="columns", how="all")
-
-
-def excess_table(study: Study) -> ReportTable | None:
+def excess_table(content: ReportContent) -> ReportTable | None:
     """Return the mean excess surprisal over the exact grammar in the suites, in bits per word.
 
     Words to which the grammar assigns zero probability, and all words after them, have no excess.
     """
-    table = study.surprisals
+    table = content.surprisals
     keys = ["corpus", *SENTENCE_COLUMNS, "word_id"]
     exact = table[table["model"] == EXACT][[*keys, "surprisal_bits"]]
     exact = exact[np.isfinite(exact["surprisal_bits"])].drop_duplicates(keys)
@@ -162,15 +171,15 @@ def excess_table(study: Study) -> ReportTable | None:
     if not len(both):
         return None
     both["excess"] = both["surprisal_bits"] - both["surprisal_bits_exact"]
-    both["critical"] = is_critical(study, both)
-    groups = both.groupby(["model", "corpus"], sort=False)
+    both["critical"] = is_critical(content, both)
+    by = ["model", "corpus"]
+    groups = both.groupby(by, sort=False)
+    critical = both[both["critical"]].groupby(by, sort=False)
     frame = pd.DataFrame(
         {
             "words": groups["word_id"].size() // groups["run"].nunique(),
             "excess bits/word": groups["excess"].mean(),
-            "in critical regions": both[both["critical"]]
-            .groupby(["model", "corpus"], sort=False)["excess"]
-            .mean(),
+            "in critical regions": critical["excess"].mean(),
         }
     )
     return ReportTable(
@@ -182,16 +191,16 @@ def excess_table(study: Study) -> ReportTable | None:
     )
 
 
-def is_critical(study: Study, rows: pd.DataFrame) -> pd.Series:
+def is_critical(content: ReportContent, rows: pd.DataFrame) -> pd.Series:
     """Return, for each word, whether it is in a critical region of its suite."""
-    marked = {(suite, region) for suite, regions in study.critical.items() for region in regions}
+    marked = {(suite, region) for suite, regions in content.critical.items() for region in regions}
     pairs = zip(rows["suite"], rows["region"].astype(str), strict=True)
     return pd.Series([pair in marked for pair in pairs], index=rows.index, dtype=bool)
 
 
-def unknown_items_table(study: Study) -> ReportTable:
+def unknown_items_table(content: ReportContent) -> ReportTable:
     """Return the counts of items with out-of-vocabulary critical words, ties, missing values."""
-    table = study.by_class
+    table = content.by_class
     columns = ["model", "corpus", "class", "items", "unknown", "ties", NEAR_TIES, "missing"]
     columns += [COULD_FLIP] if COULD_FLIP in table.columns else []
     frame = table[columns].rename(columns={"unknown": "with out-of-vocabulary critical words"})
@@ -205,9 +214,9 @@ def unknown_items_table(study: Study) -> ReportTable:
     )
 
 
-def unusable_table(study: Study) -> ReportTable | None:
+def unusable_table(content: ReportContent) -> ReportTable | None:
     """Return the unusable items of each model and suite, the largest shares first."""
-    frame = usable_counts(study.items, ["model", "corpus", "suite"])
+    frame = usable_counts(content.items, ["model", "corpus", "suite"])
     frame["% unusable"] = 100.0 * (1.0 - frame["usable"] / frame["items"])
     frame = frame[frame["usable"] < frame["items"]]
     if not len(frame):
@@ -218,17 +227,17 @@ def unusable_table(study: Study) -> ReportTable | None:
         title="Items that are not usable",
         frame=frame.reset_index(drop=True),
         note="An item is usable if all its critical words are in the vocabulary and all its "
-        f"surprisals are present. Tests and intervals need {study.min_items} usable items.",
+        f"surprisals are present. Tests and intervals need {content.min_items} usable items.",
     )
 
 
-def unknown_words_table(study: Study) -> ReportTable | None:
+def unknown_words_table(content: ReportContent) -> ReportTable | None:
     """Return the out-of-vocabulary words of the suites, the most frequent first."""
-    table = study.surprisals
+    table = content.surprisals
     rows = table[~table["seen"].astype(bool)]
     if not len(rows):
         return None
-    rows = rows.assign(critical=is_critical(study, rows))
+    rows = rows.assign(critical=is_critical(content, rows))
     places = rows.drop_duplicates(["corpus", *SENTENCE_COLUMNS, "word_id"])
     groups = places.groupby(["word", "corpus"], sort=False)
     frame = pd.DataFrame(
@@ -249,10 +258,10 @@ def unknown_words_table(study: Study) -> ReportTable | None:
     )
 
 
-# ----------------------------------------------------------------------------
-# ``report.html``: a self-contained file that opens from disk without network access.
+# The page.
 
-
+REPORT_FILE = "report.html"
+FIGURES_FOLDER = "figures"
 # Names and titles of the chapters; each has a template of this name. Empty chapters are omitted.
 CHAPTERS = {
     "answer": "Answer",
@@ -272,161 +281,136 @@ FOLDED = ("sentences", "doubts", "perplexity", "training", "runs")
 # always is.
 OPEN_HEIGHTS = {"accuracy": 1100, "effects": 1000}
 SCRIPTS = (
-    "tables.js",
-    "trees.js",
-    "downloads.js",
-    "chart.js",
-    "cells.js",
-    "explorer.js",
-    "folds.js",
+    *("tables.js", "trees.js", "downloads.js", "chart.js", "cells.js", "explorer.js", "folds.js"),
 )
 
 
-def page(study: Study, drawn: Mapping[str, WrittenFigure], limits: ExplorerLimits) -> str:
+def page(content: ReportContent, drawn: Mapping[str, WrittenFigure], limits: ExplorerLimits) -> str:
     """Return the report as HTML; ``drawn`` maps names to figures."""
     inline = InlineFigures()
     figures = [
         (picture, inline.figure(drawn[picture.name].svg, label=picture.title))
-        for picture in pictures(study)
+        for picture in pictures(content)
         if picture.name in drawn
     ]
-    content = _content(study, figures, limits)
-    written = {name: render(f"{name}.html", **content).strip() for name in CHAPTERS}
-    chapters = [(name, CHAPTERS[name], html) for name, html in written.items() if html]
     return finished_page(
-        title=study.title,
-        description=study.description,
-        chapters=chapters,
-        folded=FOLDED,
-        inline=inline,
-        drawn=drawn,
-        data=data_block("explorer-data", explorer_data(study, limits)),
-    )
+        title=content.title, description=content.description, chapters=CHAPTERS, folded=FOLDED,
+        values=_values(content, figures, limits), inline=inline, drawn=drawn,
+        explorer=explorer_data(content, limits),
+    )  # fmt: skip
 
 
 def finished_page(
     *,
     title: str,
     description: str,
-    chapters: Sequence[tuple[str, str, Markup]],
+    chapters: Mapping[str, str],
+    folded: Collection[str],
+    values: Mapping[str, Any],
     inline: InlineFigures,
     drawn: Mapping[str, WrittenFigure],
-    data: Markup,
-    folded: Collection[str] = (),
+    explorer: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return a whole page; chapters have a name, a title and their content.
+    """Return a whole page; ``chapters`` maps the names of templates to titles.
 
-    Only the titles of ``folded`` chapters are shown at first. ``inline`` has the figures of the
-    chapters, ``drawn`` their numbers, ``data`` is the data block of the explorer.
+    Chapters are rendered with ``values``; empty ones are left out, and only the titles of
+    ``folded`` ones are shown at first. ``inline`` has the figures of the chapters, ``drawn`` their
+    numbers, ``explorer`` the data of the explorer.
     """
-    texts = "".join([title, description, *(html for _, _, html in chapters), data])
+    written = {name: render(f"{name}.html", **values).strip() for name in chapters}
+    data = data_block("explorer-data", explorer)
+    texts = "".join([title, description, *written.values(), data])
+    figure_data = data_block("figure-data", {name: figure.csv for name, figure in drawn.items()})
+    font = ""
+    # The Han characters of the page, for systems without such fonts.
+    if address := style.embedded(texts):
+        source = f'font-family:"{style.BUNDLED_NAME}";src:url({address}) format("opentype")'
+        font = f"@font-face{{{source}}}\n"
     return render(
-        "page.html",
-        title=title,
-        description=description,
-        chapters=chapters,
-        folded=folded,
-        outlines=inline.outlines(),
-        data=data + data_block("figure-data", {name: one.csv for name, one in drawn.items()}),
-        style=Markup(_font_face(texts) + _asset("report.css") + inline.css()),
+        "page.html", title=title, description=description,
+        chapters=[(name, chapters[name], html) for name, html in written.items() if html],
+        folded=folded, outlines=inline.outlines(), data=data + figure_data,
+        style=Markup(font + _asset("report.css") + inline.css()),
         script=Markup("\n".join(_asset(name) for name in SCRIPTS)),
-    )
+    )  # fmt: skip
 
 
 def _asset(name: str) -> str:
     return (style.ASSETS / name).read_text(encoding="utf-8")
 
 
-def _font_face(content: str) -> str:
-    """Return CSS that embeds the Han characters of the page, for systems without such fonts."""
-    address = style.embedded(content)
-    if not address:
-        return ""
-    source = f'font-family:"{style.BUNDLED_NAME}";src:url({address}) format("opentype")'
-    return f"@font-face{{{source}}}\n"
-
-
-def _content(
-    study: Study, figures: Sequence[tuple[Picture, Markup]], limits: ExplorerLimits
+def _values(
+    content: ReportContent, figures: Sequence[tuple[Picture, Markup]], limits: ExplorerLimits
 ) -> dict[str, Any]:
     """Return the data for the templates of the chapters."""
-    has_items = bool(len(study.items))
-    per_suite = study.surprisals.groupby("suite")["item"].nunique()
+    has_items = bool(len(content.items))
+    per_suite = content.surprisals.groupby("suite")["item"].nunique()
     return {
-        "study": study,
+        "content": content,
         "limits": limits,
         "figures": figures,
         "open_figures": _open_figures(figures),
-        "findings": list(findings(study.items, min_items=study.min_items)),
-        "warnings": list(cautions(study)),
-        "notes": study.notes,
-        "facts": {name: value for name, value in study.facts.items() if value},
-        "opening": first.reason if (first := opening(study)) else "",
+        "findings": list(findings(content.items, min_items=content.min_items)),
+        "warnings": list(cautions(content)),
+        "notes": content.notes,
+        "facts": {name: value for name, value in content.facts.items() if value},
+        "opening": first.reason if (first := opening(content)) else "",
         "scored_items": int(per_suite.max()) if len(per_suite) else 0,
-        "analyses": [(one, _analysis_tables(one, n)) for n, one in enumerate(study.analyses)],
-        "run_tables": _filled([runs_table(study)]),
-        "accuracy_tables": _filled(accuracy_tables(study) if has_items else ()),
-        "pair_tables": _filled(pair_set_tables(study)),
-        "summary_tables": _filled([summary_table(study)] if has_items else ()),
-        "unusable_tables": _filled([unusable_table(study)] if has_items else ()),
+        "analyses": [
+            (analysis, analysis_tables(analysis, f"analysis-{number}"))
+            for number, analysis in enumerate(content.analyses)
+        ],
+        "run_tables": _filled([runs_table(content)]),
+        "accuracy_tables": _filled(accuracy_tables(content) if has_items else ()),
+        "pair_tables": _filled(pair_set_tables(content)),
+        "summary_tables": _filled([summary_table(content)] if has_items else ()),
+        "unusable_tables": _filled([unusable_table(content)] if has_items else ()),
         "doubt_tables": _filled(
-            [unknown_items_table(study), unknown_words_table(study)] if has_items else ()
+            [unknown_items_table(content), unknown_words_table(content)] if has_items else ()
         ),
-        "perplexity_tables": _filled([*perplexity_tables(study), excess_table(study)]),
+        "perplexity_tables": _filled([*perplexity_tables(content), excess_table(content)]),
     }
 
 
 def _open_figures(figures: Sequence[tuple[Picture, Markup]]) -> set[str]:
     """Return the names of the figures that are open: the first ones of each chapter."""
-    found: set[str] = set()
+    names: set[str] = set()
     heights = dict.fromkeys(OPEN_HEIGHTS, 0.0)
     for picture, svg in figures:
         if picture.section in heights:
             is_first = not heights[picture.section]
-            heights[picture.section] += _height(svg)
+            size = re.search(r'viewBox="\S+ \S+ \S+ ([\d.]+)"', svg)
+            # Sizes in the drawing are in points.
+            heights[picture.section] += float(size[1]) * 4 / 3 if size else 0.0
             if is_first or heights[picture.section] <= OPEN_HEIGHTS[picture.section]:
-                found.add(picture.name)
-    return found
-
-
-def _height(svg: str) -> float:
-    """Return the height of a figure in pixels; sizes in the drawing are in points."""
-    size = re.search(r'viewBox="\S+ \S+ \S+ ([\d.]+)"', svg)
-    return float(size[1]) * 4 / 3 if size else 0.0
+                names.add(picture.name)
+    return names
 
 
 def _filled(tables: Iterable[ReportTable | None]) -> list[ReportTable]:
     return [table for table in tables if table is not None and len(table.frame)]
 
 
-def _analysis_tables(analysis: Shown, number: int) -> list[ReportTable]:
+def analysis_tables(analysis: ReportedAnalysis, name: str) -> list[ReportTable]:
+    """Return the tables of an analysis; their names start with ``name``."""
     return _filled(
-        ReportTable(name=f"analysis-{number}-{place}", title=title, frame=frame)
+        ReportTable(name=f"{name}-{place}", title=title, frame=frame)
         for place, (title, frame) in enumerate(analysis.tables.items())
     )
 
 
-# ----------------------------------------------------------------------------
-# Writer of the report: ``figures/`` and ``report.html``.
-
-
-REPORT_FILE = "report.html"
-FIGURES_FOLDER = "figures"
-
-
-def write_report(study: Study, folder: Path, *, limits: ExplorerLimits | None = None) -> Path:
+def write_report(
+    content: ReportContent, folder: Path, *, limits: ExplorerLimits | None = None
+) -> Path:
     """Write the figures and the report to a folder; return the path of the report.
 
     Each file is written atomically. The report embeds its figures, so it is always consistent with
     them. Figures of an earlier report that this one does not have are removed at the end.
     """
-    # Imported here because only writing a report needs matplotlib.
-    from gardenpath.eval.report.figures.all import write_pictures
-
     figures = folder / FIGURES_FOLDER
-    drawn = write_pictures(study, figures)
+    drawn = write_pictures(content, figures)
     path = folder / REPORT_FILE
-    write_text(path, page(study, drawn, limits or ExplorerLimits()))
+    write_text(path, page(content, drawn, limits or ExplorerLimits()))
     if figures.is_dir():
         for old in sorted(figures.iterdir()):
             if old.suffix in (".svg", ".png", ".csv") and old.stem not in drawn:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.eval.report.content import Study
+from gardenpath.eval.report.content import ReportContent
 from gardenpath.eval.report.page import write_report
 from tests.eval.report.browser import Browser, browser, find_browser
 from tests.eval.report.samples import sample_study
@@ -15,13 +15,13 @@ from tests.no_skips import NEEDS_BROWSER
 
 
 @pytest.fixture(scope="session")
-def study() -> Study:
+def study() -> ReportContent:
     """The study."""
     return sample_study()
 
 
 @pytest.fixture(scope="session")
-def report(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def report(study: ReportContent, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The path of its report; the figures are beside it."""
     return write_report(study, tmp_path_factory.mktemp("results"))
 

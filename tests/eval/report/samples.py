@@ -12,7 +12,7 @@ import pandas as pd
 from gardenpath.eval.display import EXACT
 from gardenpath.eval.means import summarise
 from gardenpath.eval.perplexity import PerplexityRow
-from gardenpath.eval.report.content import Curve, Parse, ParseKey, Shown, Study
+from gardenpath.eval.report.content import Curve, Parse, ParseKey, ReportContent, ReportedAnalysis
 from gardenpath.store.tables import EFFECTS, ITEMS, SURPRISALS
 
 MODELS = ("unigram", "ngram", "lstm", "transformer", "rnng", "plm")
@@ -185,7 +185,7 @@ def _tables(
     )
 
 
-def _analyses() -> list[Shown]:
+def _analyses() -> list[ReportedAnalysis]:
     columns = ["term", "estimate", "standard error", "statistic", "p", "low", "high"]
     supervision = {
         name: pd.DataFrame([("syntax", b, s, b / s, p, b - 2 * s, b + 2 * s)], columns=columns)
@@ -201,17 +201,17 @@ def _analyses() -> list[Shown]:
         ("embedding", -0.21, 0.05, -4.2, 2.7e-5, -0.31, -0.11),
     ]
     return [
-        Shown(
+        ReportedAnalysis(
             title="Does structural supervision help?",
             sentences=(
                 "RNNG is more accurate than LSTM on verb-noun: b = 0.51, SE 0.20, p = .010",
                 "No difference on subordination could be shown: mean −0.09 bits, t(4) = −0.57",
                 "No difference on missing object could be shown: b = −0.09, p = .710",
             ),
-            found=(True, False, False),
+            significant=(True, False, False),
             tables=supervision,
         ),
-        Shown(
+        ReportedAnalysis(
             title="Modifier complexity",
             skipped=("subordination: only one modifier",),
             sentences=("Accuracy falls with each level of embedding.", "The fit is singular."),
@@ -248,11 +248,11 @@ def _curves(seeds: int) -> list[Curve]:
     return curves
 
 
-def sample_study(*, seeds: int = 1, items: int = 2, classes: int = 2) -> Study:
+def sample_study(*, seeds: int = 1, items: int = 2, classes: int = 2) -> ReportContent:
     """Two toy corpora, six models, the exact grammar; Mandarin suites and five English ones."""
     surprisals, outcomes, effects = _tables(seeds, items, classes)
     suites = surprisals["suite"].unique()
-    return Study(
+    return ReportContent(
         title=f"Six models on two toy languages {NASTY}",
         description="Made-up numbers in the shape of real ones.",
         facts={

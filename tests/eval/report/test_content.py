@@ -16,17 +16,17 @@ from gardenpath.eval.display import EXACT, models_in_order
 from gardenpath.eval.report.content import (
     SKIPPED_FILE,
     Curve,
-    Shown,
-    Study,
+    ReportContent,
+    ReportedAnalysis,
     arranged,
-    as_shown,
-    build_study,
     corpus_groups,
     findings,
     near_tie_note,
     ranked,
+    report_content,
+    reported_analyses,
+    reported_analysis,
     run_analyses,
-    shown_results,
     write_analyses,
 )
 from gardenpath.eval.report.explorer import opening
@@ -52,7 +52,9 @@ def _state(window: Browser) -> dict[str, str]:
     return {**chosen, "word": str(word), "trees": str(trees)}
 
 
-def test_the_explorer_opens_where_the_page_says(shown: Browser, report: Path, study: Study) -> None:
+def test_the_explorer_opens_where_the_page_says(
+    shown: Browser, report: Path, study: ReportContent
+) -> None:
     shown.open(report)
     best = opening(study)
     assert best is not None
@@ -381,22 +383,22 @@ ROWS = [
 
 def test_sentences_and_tables_stand_in_the_order_of_the_report() -> None:
     result = _result(ROWS, ("plm", "lstm rc", "lstm", "exact", "ngram"))
-    shown = as_shown(result)
+    shown = reported_analysis(result)
     assert shown.sentences == ["ngram", "lstm", "lstm rc", "plm", "exact"]
-    assert shown.found == [False, True, False, False, True]
-    assert shown.told() == (["lstm", "exact"], ["ngram", "lstm rc", "plm"])
+    assert shown.significant == [False, True, False, False, True]
+    assert shown.split_by_significance() == (["lstm", "exact"], ["ngram", "lstm rc", "plm"])
     assert shown.tables["estimates"]["p"].tolist()[0] == 0.05
     assert shown.skipped == result.skipped
 
 
 def test_modifiers_may_have_another_order() -> None:
-    shown = as_shown(_result(ROWS, ()), [("object_rc", "none")])
+    shown = reported_analysis(_result(ROWS, ()), [("object_rc", "none")])
     assert shown.tables["estimates"]["modifier"].tolist()[1:3] == ["object_rc", "none"]
 
 
 def test_sentences_that_belong_to_no_row_are_all_told() -> None:
-    shown = as_shown(_result(ROWS, ("one", "two")))
-    assert shown.told() == (["one", "two"], []) and shown.line == "2 results."
+    shown = reported_analysis(_result(ROWS, ("one", "two")))
+    assert shown.split_by_significance() == (["one", "two"], []) and shown.line == "2 results."
 
 
 def test_what_the_tables_do_not_allow_is_listed_with_its_reason(tmp_path: Path) -> None:
@@ -415,7 +417,7 @@ def test_what_the_tables_do_not_allow_is_listed_with_its_reason(tmp_path: Path) 
         "flip (Does a gap reverse the effect of the licensor?): there is no table of sentences"
         in (said)
     )
-    *shown, skipped = shown_results(results)
+    *shown, skipped = reported_analyses(results)
     assert [one.title for one in shown] == [r.analysis.title for r in results if not r.is_empty]
     assert list(skipped.skipped) == said and not skipped.sentences
     assert all(result.is_empty for result in run_analyses(items[:0]))
@@ -446,7 +448,7 @@ def test_what_is_significant_depends_on_the_correction() -> None:
     for correction, count in cases:
         results = run_analyses(items, study="mandarin", correction=correction)
         result = next(r for r in results if r.analysis.name == "garden_path")
-        assert sum(as_shown(result).found) == count
+        assert sum(reported_analysis(result).significant) == count
         assert ("correction" in result.sentences[0]) == (correction is not None)
 
 
@@ -456,7 +458,7 @@ def test_what_is_significant_depends_on_the_correction() -> None:
 
 def test_a_table_without_a_column_is_refused_by_name() -> None:
     with pytest.raises(GardenpathError, match=r"'items'.*outcome"):
-        Study(title="x", items=ITEMS.frame([]).drop(columns="outcome"))
+        ReportContent(title="x", items=ITEMS.frame([]).drop(columns="outcome"))
 
 
 def test_models_stand_in_the_order_of_their_families() -> None:
@@ -476,7 +478,7 @@ def test_a_corpus_can_join_two_groups() -> None:
     assert [set(group) for group in corpus_groups(table)] == [{"a", "b", "c"}]
 
 
-def test_suites_stand_together_from_plain_to_complex(study: Study) -> None:
+def test_suites_stand_together_from_plain_to_complex(study: ReportContent) -> None:
     assert study.suites() == [
         *(f"classifier_noun_{name}" for name in ("none", "adjective", "subject_rc", "object_rc")),
         *(f"missing_object_{name}" for name in ("none", "subject_rc")),
@@ -486,13 +488,15 @@ def test_suites_stand_together_from_plain_to_complex(study: Study) -> None:
 
 
 def test_what_was_found_is_told_first() -> None:
-    analysis = Shown(title="x", sentences=("a", "b", "c"), found=(False, True, False))
-    assert analysis.told() == (["b"], ["a", "c"])
+    analysis = ReportedAnalysis(
+        title="x", sentences=("a", "b", "c"), significant=(False, True, False)
+    )
+    assert analysis.split_by_significance() == (["b"], ["a", "c"])
     assert analysis.line == "1 of 3 comparisons differs significantly from zero (p < .05)."
-    unknown = Shown(title="x", sentences=("a", "b"))
-    assert unknown.told() == (["a", "b"], []) and unknown.line == "2 results."
-    assert Shown(title="x", sentences=("a",), found=(False,)).line == "a"
-    assert Shown(title="x", skipped=("a", "b")).line == "Not tested in 2 cases."
+    unknown = ReportedAnalysis(title="x", sentences=("a", "b"))
+    assert unknown.split_by_significance() == (["a", "b"], []) and unknown.line == "2 results."
+    assert ReportedAnalysis(title="x", sentences=("a",), significant=(False,)).line == "a"
+    assert ReportedAnalysis(title="x", skipped=("a", "b")).line == "Not tested in 2 cases."
 
 
 def test_curves_are_read_from_metrics(tmp_path: Path) -> None:
@@ -509,7 +513,7 @@ def test_curves_are_read_from_metrics(tmp_path: Path) -> None:
     assert Curve.read(path, name) is None
 
 
-def test_runs_are_listed_once(study: Study) -> None:
+def test_runs_are_listed_once(study: ReportContent) -> None:
     runs = study.runs()
     assert runs["run"].is_unique and len(runs) == 14
     assert runs[runs["model"] == EXACT]["seed"].isna().all()
@@ -529,7 +533,7 @@ RUNS = [
 @pytest.mark.parametrize("search", [None, "a beam"])
 def test_a_study_says_what_was_run(search: str | None) -> None:
     suites = load_suites(["reflexives/toy", "islands/toy"])
-    study = build_study(
+    study = report_content(
         title="toy_english", suites=suites, names=RUNS, surprisals=SURPRISALS.frame([]),
         results=ScoredItems(items=garden_paths({"lstm": 0.0}), notes=("a note",)),
         versions="Gardenpath 0", search=search,
@@ -554,7 +558,7 @@ def test_glosses_are_those_of_the_items() -> None:
     gloss = (("he", "have", "one"), ("CL",), ("cat",), (".",))
     items = (replace(suite.items[0], gloss=gloss, translation="He has a cat."), suite.items[1])
     glossed_suite = replace(suite, items=items, glosses={"本": "CL.volume"})
-    study = build_study(
+    study = report_content(
         title="x", suites=[glossed_suite], names=RUNS, versions="",
         results=ScoredItems(items=garden_paths({"lstm": 0.0})), surprisals=SURPRISALS.frame([]),
     )  # fmt: skip
@@ -567,7 +571,7 @@ def test_glosses_are_those_of_the_items() -> None:
 def test_chance_is_that_of_the_suites() -> None:
     suites = load_suites(["reflexives/toy", "islands/toy"])
     given = [*suites[:1], replace(suites[1], chance=0.125)]
-    study = build_study(
+    study = report_content(
         title="x", suites=given, names=RUNS, results=ScoredItems(items=garden_paths({"lstm": 0.0})),
         surprisals=SURPRISALS.frame([]), versions="",
     )  # fmt: skip

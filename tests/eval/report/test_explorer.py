@@ -8,18 +8,18 @@ import pandas as pd
 import pytest
 
 from gardenpath.eval.display import EXACT
-from gardenpath.eval.report.content import Study
+from gardenpath.eval.report.content import ReportContent
 from gardenpath.eval.report.explorer import ExplorerLimits, explorer_data, opening
 from tests.eval.report.samples import sample_study
 
 
 @pytest.fixture(scope="module")
-def plain() -> Study:
+def plain() -> ReportContent:
     """A study without parses, in which every item can be chosen."""
     return replace(sample_study(), parses={})
 
 
-def with_difference(study: Study, bits: dict[str, float], **place: object) -> Study:
+def with_difference(study: ReportContent, bits: dict[str, float], **place: object) -> ReportContent:
     """The study, in which these models have these differences in one item."""
     items = study.items.copy()
     at = pd.Series(True, index=items.index)
@@ -36,7 +36,7 @@ def with_difference(study: Study, bits: dict[str, float], **place: object) -> St
 PLACE = {"suite": "islands_adjunct", "item": 2, "prediction": "gap"}
 
 
-def test_it_is_the_one_on_which_models_disagree_most(plain: Study) -> None:
+def test_it_is_the_one_on_which_models_disagree_most(plain: ReportContent) -> None:
     study = with_difference(plain, {"lstm": -40.0, "rnng": 41.5}, **PLACE)
     found = opening(study)
     assert found is not None
@@ -50,18 +50,18 @@ def test_it_is_the_one_on_which_models_disagree_most(plain: Study) -> None:
     assert (suite["name"], suite["items"][place["item"]]["id"]) == ("islands_adjunct", 2)
 
 
-def test_the_same_difference_in_all_models_is_no_disagreement(plain: Study) -> None:
+def test_the_same_difference_in_all_models_is_no_disagreement(plain: ReportContent) -> None:
     models = dict.fromkeys(plain.items["model"].unique(), 90.0)
     found = opening(with_difference(plain, models, **PLACE))
     assert found is not None and (found.suite, found.item) != ("islands_adjunct", 2)
 
 
-def test_the_exact_grammar_does_not_disagree(plain: Study) -> None:
+def test_the_exact_grammar_does_not_disagree(plain: ReportContent) -> None:
     found = opening(with_difference(plain, {EXACT: 500.0}, **PLACE))
     assert found is not None and (found.suite, found.item) != ("islands_adjunct", 2)
 
 
-def test_with_one_model_it_is_the_one_with_the_largest_effect(plain: Study) -> None:
+def test_with_one_model_it_is_the_one_with_the_largest_effect(plain: ReportContent) -> None:
     study = with_difference(plain, {"rnng": -60.0}, **PLACE)
     items = study.items[study.items["model"].isin(["rnng", EXACT])]
     found = opening(replace(study, items=items))
@@ -71,4 +71,4 @@ def test_with_one_model_it_is_the_one_with_the_largest_effect(plain: Study) -> N
 
 
 def test_without_items_there_is_none() -> None:
-    assert opening(Study(title="empty")) is None
+    assert opening(ReportContent(title="empty")) is None

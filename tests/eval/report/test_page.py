@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from matplotlib import image as mpl_image
 
 from gardenpath.eval.display import EXACT
-from gardenpath.eval.report.content import Glossed, Shown, Study
+from gardenpath.eval.report.content import Glossed, ReportContent, ReportedAnalysis
 from gardenpath.eval.report.explorer import INFINITE, ExplorerLimits, explorer_data
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures.all import InlineFigures
@@ -202,8 +202,10 @@ def test_a_statistical_question_is_one_line_and_significant_results_come_first(
 
 
 def test_a_single_answer_is_never_folded() -> None:
-    analysis = Shown(title="x", sentences=("No effect could be shown.",), found=(False,))
-    content = page(Study(title="t", analyses=[analysis]), {}, ExplorerLimits())
+    analysis = ReportedAnalysis(
+        title="x", sentences=("No effect could be shown.",), significant=(False,)
+    )
+    content = page(ReportContent(title="t", analyses=[analysis]), {}, ExplorerLimits())
     assert "<strong>x</strong> No effect could be shown.</summary>" in content
 
 
@@ -217,12 +219,14 @@ def test_a_single_answer_is_never_folded() -> None:
 )
 def test_a_single_answer_fits_a_line(length: int, line: str) -> None:
     said = "RNNG is more accurate than LSTM: b = 0.51, SE 0.20, z = 2.57, p = .010"
-    assert Shown(title="x" * length, sentences=(said,), found=(True,)).line == line
-    several = Shown(title="x" * length, sentences=(said, said), found=(True, False))
+    assert ReportedAnalysis(title="x" * length, sentences=(said,), significant=(True,)).line == line
+    several = ReportedAnalysis(
+        title="x" * length, sentences=(said, said), significant=(True, False)
+    )
     assert len(several.line) + length <= 118 and several.line.startswith("1 of 2")
 
 
-def test_the_answer_has_its_warnings(study: Study) -> None:
+def test_the_answer_has_its_warnings(study: ReportContent) -> None:
     content = page(study, {}, ExplorerLimits())
     chapter = content[content.index('id="answer"') : content.index('id="accuracy"')]
     assert chapter.count('<p class="answer">On toy_') == 2
@@ -244,7 +248,7 @@ def test_a_title_that_asks_has_no_full_stop(content: str) -> None:
     assert all(title.endswith((".", "?")) and not title.endswith("?.") for title in titles)
 
 
-def test_perplexities_say_what_they_rest_on(study: Study) -> None:
+def test_perplexities_say_what_they_rest_on(study: ReportContent) -> None:
     english = [row for row in study.perplexity if row.corpus == "toy_english"]
     joint = [replace(row, model=f"{row.model} (joint)") for row in english[:2]]
     marginal = replace(english[4], model="rnng (marginal)", sentences=15)
@@ -267,7 +271,7 @@ def test_perplexities_say_what_they_rest_on(study: Study) -> None:
     assert corpora == ["toy_english", "toy_mandarin"], "perplexities of two corpora say nothing"
 
 
-def test_tables_stand_in_the_order_of_the_figures(study: Study) -> None:
+def test_tables_stand_in_the_order_of_the_figures(study: ReportContent) -> None:
     frame = summary_table(study).frame
     part = frame[(frame["corpus"] == "toy_mandarin") & (frame["class"] == "missing object")]
     assert list(dict.fromkeys(part["model"]))[-2:] == ["plm", EXACT]
@@ -321,7 +325,7 @@ def _run(data: dict[str, Any], model: str) -> str:
     return str(next(n for n, run in enumerate(data["runs"]) if run.items() >= wanted.items()))
 
 
-def test_the_explorer_holds_what_the_study_holds(content: str, study: Study) -> None:
+def test_the_explorer_holds_what_the_study_holds(content: str, study: ReportContent) -> None:
     data = _data(content)
     suite = next(one for one in data["suites"] if one["name"] == "classifier_noun_adjective")
     item = suite["items"][1]
@@ -342,7 +346,7 @@ def test_the_explorer_holds_what_the_study_holds(content: str, study: Study) -> 
         assert [(share, data["trees"][n]) for share, n in parses["2"]] == study.parses[key]
 
 
-def test_the_explorer_has_glosses_and_translations(study: Study) -> None:
+def test_the_explorer_has_glosses_and_translations(study: ReportContent) -> None:
     name = study.suites()[0]
     words = ("he", "see", "PFV", "one", "CL", "book", ".")
     variants: dict[tuple[str, int], tuple[str, ...]]
@@ -367,7 +371,7 @@ def test_infinite_surprisals_survive_the_way(content: str) -> None:
     assert INFINITE in values[1] and INFINITE not in values[0]
 
 
-def test_the_explorer_keeps_its_limits_and_says_so(study: Study) -> None:
+def test_the_explorer_keeps_its_limits_and_says_so(study: ReportContent) -> None:
     limits = ExplorerLimits(items=1, items_with_parses=0, parses=1)
     data = explorer_data(study, limits)
     assert all(len(suite["items"]) == 1 and suite["total"] == 2 for suite in data["suites"])
@@ -376,9 +380,9 @@ def test_the_explorer_keeps_its_limits_and_says_so(study: Study) -> None:
 
 
 def test_a_crash_leaves_the_earlier_report_whole(
-    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: ReportContent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = Study(title="x", lengths=study.lengths, curves=study.curves)
+    small = ReportContent(title="x", lengths=study.lengths, curves=study.curves)
     write_report(small, tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     drawn = []
@@ -399,19 +403,21 @@ def test_a_crash_leaves_the_earlier_report_whole(
 
 
 def test_an_empty_study_makes_a_page(tmp_path: Path) -> None:
-    path = write_report(Study(title="Nothing yet"), tmp_path)
+    path = write_report(ReportContent(title="Nothing yet"), tmp_path)
     content = path.read_text(encoding="utf-8")
     assert "Nothing yet" in content and 'id="explorer-root"' not in content
 
 
-def test_a_study_without_corpora_and_seeds_makes_a_page(study: Study, tmp_path: Path) -> None:
+def test_a_study_without_corpora_and_seeds_makes_a_page(
+    study: ReportContent, tmp_path: Path
+) -> None:
     """Surprisals that somebody else's models gave."""
 
     def bare(table: pd.DataFrame) -> pd.DataFrame:
         chosen = table[(table["corpus"] == "toy_mandarin") & (table["model"] != EXACT)]
         return chosen.assign(corpus="", seed=pd.array([pd.NA] * len(chosen), dtype="Int64"))
 
-    other = Study(
+    other = ReportContent(
         title="Rescored",
         items=bare(study.items),
         summary=study.summary.assign(corpus=""),
@@ -421,16 +427,16 @@ def test_a_study_without_corpora_and_seeds_makes_a_page(study: Study, tmp_path: 
     assert "which of 6 models is the best" in path.read_text(encoding="utf-8")
 
 
-def test_figures_of_an_earlier_report_go(study: Study, tmp_path: Path) -> None:
-    lengths = replace(Study(title="x"), lengths=study.lengths)
+def test_figures_of_an_earlier_report_go(study: ReportContent, tmp_path: Path) -> None:
+    lengths = replace(ReportContent(title="x"), lengths=study.lengths)
     write_report(lengths, tmp_path)
     (tmp_path / "figures" / "notes.txt").write_text("mine", encoding="utf-8")
-    write_report(Study(title="x"), tmp_path)
+    write_report(ReportContent(title="x"), tmp_path)
     assert [path.name for path in (tmp_path / "figures").iterdir()] == ["notes.txt"]
 
 
-def test_a_report_is_the_same_every_time(tmp_path: Path, study: Study) -> None:
-    small = Study(title="x", lengths=study.lengths, surprisals=study.surprisals[:60])
+def test_a_report_is_the_same_every_time(tmp_path: Path, study: ReportContent) -> None:
+    small = ReportContent(title="x", lengths=study.lengths, surprisals=study.surprisals[:60])
     first = write_report(small, tmp_path / "a").read_bytes()
     assert write_report(small, tmp_path / "b").read_bytes() == first
 

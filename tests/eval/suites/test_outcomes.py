@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gardenpath.eval.means import summarise
-from gardenpath.eval.report.content import Study, run_analyses, write_analyses
+from gardenpath.eval.report.content import ReportContent, run_analyses, write_analyses
 from gardenpath.eval.report.explorer import ExplorerLimits
 from gardenpath.eval.report.means import accuracies, bit_means, in_numbers
 from gardenpath.eval.report.page import page
@@ -560,7 +560,7 @@ def test_the_summary_file_has_the_counts(tmp_path: Path) -> None:
 
 def test_the_unusable_items_stand_beside_the_answer() -> None:
     items = items_table(known=2, unknown=18)
-    study = Study(title="t", items=items, summary=summarise(items))
+    study = ReportContent(title="t", items=items, summary=summarise(items))
     html = page(study, {}, ExplorerLimits())
     warning = "Items with unknown critical words: model0 (ctb) 18 of 20. Accuracies of"
     places = [html.index(one) for one in ("a mean accuracy", warning, "<h2>Accuracy")]

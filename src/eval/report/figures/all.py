@@ -1,9 +1,13 @@
-"""All figures for which a study has data."""
+"""Which figures a report has, their files, and their form inside a page.
+
+``page`` draws all ``pictures`` of a report and embeds them; studies and the pages of others use
+``write_figures`` and ``InlineFigures``. How a figure is drawn is in ``results`` and ``sentence``.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -16,20 +20,8 @@ from markupsafe import Markup, escape
 
 from gardenpath.eval import display
 from gardenpath.eval.display import EXACT
-from gardenpath.eval.report.content import Study, corpus_groups
-from gardenpath.eval.report.figures import style
-from gardenpath.eval.report.figures.results import (
-    accuracy_by_class,
-    accuracy_by_modifier,
-    differences_by_condition,
-    effects_by_condition,
-    estimate_rows,
-    estimates,
-    excess,
-    loss_curves,
-    mean_accuracy,
-    sentence_lengths,
-)
+from gardenpath.eval.report.content import ReportContent, corpus_groups
+from gardenpath.eval.report.figures import results, style
 from gardenpath.eval.report.figures.sentence import surprisal_figure
 from gardenpath.store.files import read_text, whole_file, write_text
 from gardenpath.store.tables import write_table
@@ -53,14 +45,14 @@ class Picture:
     subject: int | None = None
 
 
-def pictures(study: Study) -> list[Picture]:
-    """Return the figures of a study, in the order of the report."""
+def pictures(content: ReportContent) -> list[Picture]:
+    """Return the figures of a report, in its order."""
     return [
-        *_accuracy(study),
-        *_effects(study),
-        *_sentences(study),
-        *_statistics(study),
-        *_corpora(study),
+        *_accuracy(content),
+        *_effects(content),
+        *_sentences(content),
+        *_statistics(content),
+        *_corpora(content),
     ]
 
 
@@ -72,9 +64,9 @@ class WrittenFigure:
     csv: str
 
 
-def write_pictures(study: Study, folder: Path) -> dict[str, WrittenFigure]:
-    """Write every figure of a study; return them by name."""
-    return write_figures({one.name: one.draw for one in pictures(study)}, folder)
+def write_pictures(content: ReportContent, folder: Path) -> dict[str, WrittenFigure]:
+    """Write every figure of a report; return them by name."""
+    return write_figures({picture.name: picture.draw for picture in pictures(content)}, folder)
 
 
 def write_figures(
@@ -94,8 +86,8 @@ def write_figures(
             write_table(table, figure.numbers.round(6))
             texts[name] = WrittenFigure(style.as_svg(figure), read_text(table))
             write_text(folder / f"{name}.svg", texts[name].svg)
-        for one in written:
-            one.result()
+        for png in written:
+            png.result()
     return texts
 
 
@@ -109,56 +101,50 @@ def slug(text: str) -> str:
     return short_stem(re.sub(r"[^\w]+", "_", text.lower()).strip("_")[:80])
 
 
-def _with(title: str, corpus: str) -> str:
-    """Return the title with the corpus, if it has a name."""
-    return f"{title}, {corpus}" if corpus else title
-
-
-def _accuracy(study: Study) -> Iterator[Picture]:
-    groups = corpus_groups(study.items)
+def _accuracy(content: ReportContent) -> Iterator[Picture]:
+    items = content.items
+    groups = corpus_groups(items)
     lines = "The dotted line is the chance level."
-    if (study.items["model"] == EXACT).any():
+    if (items["model"] == EXACT).any():
         lines = (
             "The dotted line is the chance level; the dash-dotted line is the accuracy of the "
             "exact grammar, the ceiling for models."
         )
-    for corpora in groups:
-        if study.items[study.items["corpus"].isin(corpora)]["class"].nunique() > 1:
-            tail, place = _of_group(corpora, groups)
+    # The ends of file names and titles.
+    ends = [
+        (f"_{slug(' '.join(corpora))}", f", {' and '.join(corpora)}")
+        if len(groups) > 1
+        else ("", "")
+        for corpora in groups
+    ]
+    for corpora, (tail, place) in zip(groups, ends, strict=True):
+        if items[items["corpus"].isin(corpora)]["class"].nunique() > 1:
             yield Picture(
                 name=f"mean_accuracy{tail}",
                 section="accuracy",
                 title=f"Mean accuracy by model{place}",
                 caption=f"Mean over all classes, with equal weights. {lines}",
-                draw=partial(mean_accuracy, study, corpora),
+                draw=partial(results.mean_accuracy, content, corpora),
             )
-    for corpora in groups:
-        tail, place = _of_group(corpora, groups)
+    for corpora, (tail, place) in zip(groups, ends, strict=True):
         yield Picture(
             name=f"accuracy_by_class{tail}",
             section="accuracy",
             title=f"Accuracy by class and model{place}",
             caption="Markers are means over random seeds and suites, bars are 95 % bootstrap "
             f"intervals over items. {lines}",
-            draw=partial(accuracy_by_class, study, corpora),
+            draw=partial(results.accuracy_by_class, content, corpora),
         )
-    corpora = list(dict.fromkeys(study.items["corpus"]))
-    for corpus in corpora:
-        yield from _by_modifier(study, corpus, alone=len(corpora) == 1)
+    all_corpora = list(dict.fromkeys(items["corpus"]))
+    for corpus in all_corpora:
+        tail, place = ("", "") if len(all_corpora) == 1 else (f"_{slug(corpus)}", f", {corpus}")
+        yield from _by_modifier(content, corpus, tail, place)
 
 
-def _of_group(corpora: Sequence[str], groups: Sequence[Sequence[str]]) -> tuple[str, str]:
-    """Return the end of the file name and of the title of a figure of a group of corpora."""
-    if len(groups) == 1:
-        return "", ""
-    return f"_{slug(' '.join(corpora))}", f", {' and '.join(corpora)}"
-
-
-def _by_modifier(study: Study, corpus: str, *, alone: bool) -> Iterator[Picture]:
-    items = study.items[study.items["corpus"] == corpus]
-    tail, place = ("", "") if alone else (f"_{slug(corpus)}", f", {corpus}")
+def _by_modifier(content: ReportContent, corpus: str, tail: str, place: str) -> Iterator[Picture]:
+    items = content.items[content.items["corpus"] == corpus]
     if items["modifier"].nunique() > 1:
-        is_ranked = study.ranks(items["modifier"])
+        is_ranked = content.ranks(items["modifier"])
         order = "Modifiers are ordered from simple to complex. " if is_ranked else ""
         yield Picture(
             name=f"accuracy_by_modifier{tail}",
@@ -166,7 +152,7 @@ def _by_modifier(study: Study, corpus: str, *, alone: bool) -> Iterator[Picture]
             title=f"Accuracy by {'complexity of the ' if is_ranked else ''}modifier{place}",
             caption=f"{order}Markers are means over random seeds, bars are 95 % bootstrap "
             "intervals over items.",
-            draw=partial(accuracy_by_modifier, study, corpus),
+            draw=partial(results.accuracy_by_modifier, content, corpus),
         )
     if items["difference_bits"].notna().any():
         is_exact = (items["model"] == EXACT).any()
@@ -178,67 +164,67 @@ def _by_modifier(study: Study, corpus: str, *, alone: bool) -> Iterator[Picture]
             caption="Difference in surprisal between the compared conditions, in bits; values "
             "above zero are as predicted. Bars are 95 % bootstrap intervals over items."
             f"{infinite}",
-            draw=partial(differences_by_condition, study, corpus),
+            draw=partial(results.differences_by_condition, content, corpus),
         )
 
 
-def _effects(study: Study) -> Iterator[Picture]:
-    table = study.effects
-    for corpus in dict.fromkeys(table["corpus"]):
-        names = list(dict.fromkeys(table[table["corpus"] == corpus]["effect"]))
+def _effects(content: ReportContent) -> Iterator[Picture]:
+    for corpus, table in content.effects.groupby("corpus", sort=False):
+        names = list(dict.fromkeys(table["effect"]))
         wh = [name for name in names if "wh" in name.lower()]
         rest = [name for name in names if name not in wh]
-        for stem, title, chosen in (("wh_effects", "Wh-effects", wh), ("effects", "Effects", rest)):
+        for title, chosen in (("Wh-effects", wh), ("Effects", rest)):
             if chosen:
                 yield Picture(
-                    name=slug(f"{stem} {corpus}"),
+                    name=slug(f"{title} {corpus}"),
                     section="effects",
-                    title=_with(f"{title} by condition", corpus),
+                    title=f"{title} by condition" + (f", {corpus}" if corpus else ""),
                     caption="Means over random seeds and items in bits, with 95 % bootstrap "
                     "intervals over items.",
-                    draw=partial(effects_by_condition, study, corpus, chosen),
+                    draw=partial(results.effects_by_condition, content, str(corpus), chosen),
                 )
 
 
-def _sentences(study: Study) -> Iterator[Picture]:
+def _sentences(content: ReportContent) -> Iterator[Picture]:
     """Yield one item of every class and corpus that was scored by a model.
 
     The explorer of the report shows the other items.
     """
-    classes = study.items.drop_duplicates("suite").set_index("suite")["class"]
-    table = study.surprisals[study.surprisals["model"] != EXACT]
+    classes = content.items.drop_duplicates("suite").set_index("suite")["class"]
+    table = content.surprisals[content.surprisals["model"] != EXACT]
     firsts = table.drop_duplicates(["suite", "corpus"])[["suite", "item", "corpus"]]
-    places = {suite: place for place, suite in enumerate(study.suites())}
+    places = {suite: place for place, suite in enumerate(content.suites())}
     firsts = firsts.sort_values("suite", key=lambda suites: suites.map(places), kind="stable")
     kinds = firsts["suite"].map(classes).fillna(firsts["suite"])
     firsts = firsts[~pd.DataFrame({"kind": kinds, "corpus": firsts["corpus"]}).duplicated()]
     for suite, item, corpus in firsts.itertuples(index=False, name=None):
+        name = style.figure_label(suite) + (f", {corpus}" if corpus else "")
         yield Picture(
             name=slug(f"sentence {suite} {corpus}"),
             section="sentences",
-            title=f"Surprisal by word: item {item} of {_with(style.figure_label(suite), corpus)}",
+            title=f"Surprisal by word: item {item} of {name}",
             caption="The variants of the item, aligned by region; means over random seeds. The "
             "critical region is shaded.",
-            draw=partial(surprisal_figure, study, suite=suite, item=item, corpus=corpus),
+            draw=partial(surprisal_figure, content, suite=suite, item=item, corpus=corpus),
         )
 
 
-def _statistics(study: Study) -> Iterator[Picture]:
-    for number, analysis in enumerate(study.analyses):
-        if estimate_rows(analysis):
+def _statistics(content: ReportContent) -> Iterator[Picture]:
+    for number, analysis in enumerate(content.analyses):
+        if results.estimate_rows(analysis):
             yield Picture(
                 name=f"estimates_{number + 1}_{slug(analysis.title)}",
                 section="statistics",
                 title=f"Estimates: {analysis.title}",
                 caption="One row per comparison, with 95 % intervals; hollow markers: the interval "
                 "includes zero.",
-                draw=partial(estimates, analysis),
+                draw=partial(results.estimates, analysis),
                 subject=number,
             )
 
 
-def _corpora(study: Study) -> Iterator[Picture]:
-    if any(row.excess_bits_per_word is not None for row in study.perplexity):
+def _corpora(content: ReportContent) -> Iterator[Picture]:
+    if any(row.excess_bits_per_word is not None for row in content.perplexity):
         yield Picture(
             name="excess_surprisal",
             section="corpora",
@@ -246,33 +232,31 @@ def _corpora(study: Study) -> Iterator[Picture]:
             caption="Surprisal of each model minus that of the grammar that generated the test "
             "sentences, in bits per word; zero is optimal. Markers are means over random seeds, "
             "bars are ranges.",
-            draw=partial(excess, study.perplexity),
+            draw=partial(results.excess, content.perplexity),
         )
-    if study.lengths:
+    if content.lengths:
         yield Picture(
             name="sentence_lengths",
             section="corpora",
             title="Sentence lengths",
             caption="Distribution of sentence lengths in each corpus.",
-            draw=partial(sentence_lengths, study.lengths),
+            draw=partial(results.sentence_lengths, content.lengths),
         )
-    if study.curves:
+    if content.curves:
         yield Picture(
             name="loss_curves",
             section="training",
             title="Loss during training",
             caption="Validation and training loss of each run after each epoch. Losses with trees "
             "include the loss of the tree and are not comparable to the others.",
-            draw=partial(loss_curves, study.curves),
+            draw=partial(results.loss_curves, content.curves),
         )
 
 
-# ----------------------------------------------------------------------------
 # Embedding of figures in a page, with shared letter outlines and styles.
 #
 # matplotlib writes the outlines of letters into every figure and the style into every line. The
 # figures of a page share both, which reduces their size to about a third.
-
 
 # Colours that are replaced by colours of the page, so that figures support dark mode.
 PAGE_COLOURS = {
@@ -290,8 +274,6 @@ PAGE_COLOURS = {
     style.PAPER: "var(--paper)",
 }
 
-# Outlines of letters are scaled; markers of lines are not.
-_LETTER_SCALE = "scale("
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _SHIFT = re.compile(r"translate\((-?[\d.]+) (-?[\d.]+)\)")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
@@ -312,11 +294,11 @@ class InlineFigures:
         """Return a figure with unique ids, the page's colours, and a label for screen readers."""
         self._count += 1
         root = ElementTree.fromstring(svg)
-        letters = {
-            node.get("id", ""): self._outline(node.get("d", ""), node.get("transform", ""))
-            for node in root.iter()
-            if _is_letter(node)
-        }
+        letters = {}
+        for node in filter(_is_letter, root.iter()):
+            outline = (re.sub(r"\s+", " ", node.get("d", "")).strip(), node.get("transform", ""))
+            name = self._outlines.setdefault(outline, f"g{len(self._outlines)}")
+            letters[node.get("id", "")] = name
         width, height = root.get("viewBox", "0 0 640 320").split()[2:]
         attributes = {
             "role": "img",
@@ -340,10 +322,6 @@ class InlineFigures:
         """Return the styles of all figures so far."""
         return "".join(f".{name}{{{rules}}}\n" for rules, name in self._styles.items())
 
-    def _outline(self, d: str, transform: str) -> str:
-        key = (re.sub(r"\s+", " ", d).strip(), transform)
-        return self._outlines.setdefault(key, f"g{len(self._outlines)}")
-
     def _node(self, node: ElementTree.Element, letters: dict[str, str]) -> Markup:
         """Return an element and its content; groups without attributes are unwrapped."""
         name = node.tag.rpartition("}")[2]
@@ -352,7 +330,7 @@ class InlineFigures:
         inside = [self._node(child, letters) for child in node]
         attributes = dict(self._attributes(name, node, letters))
         if name in ("g", "defs") and not (attributes and any(inside)):
-            content = _joined(inside)
+            content = Markup("").join(inside)
             return _element("defs", {}, [content]) if name == "defs" and content else content
         return _element(name, attributes, inside)
 
@@ -368,52 +346,41 @@ class InlineFigures:
                 target = value.removeprefix("#")
                 yield "href", f"#{letters.get(target) or self._own(target)}"
             elif key == "style":
-                yield "class", self._class(value)
+                for colour, variable in PAGE_COLOURS.items():
+                    value = value.replace(colour, variable)
+                compact = re.sub(r"\s*([:;])\s*", r"\1", value.strip())
+                yield "class", self._styles.setdefault(compact, f"s{len(self._styles)}")
             elif name == "use" and key == "transform" and (shift := _SHIFT.fullmatch(value)):
                 # Outlines have large coordinates: one unit is a hundredth of a letter.
                 yield "x", f"{float(shift[1]):.0f}"
                 if float(shift[2]):
                     yield "y", f"{float(shift[2]):.0f}"
             else:
-                value = _REFERENCE.sub(lambda found: f"url(#{self._own(found[1])})", value)
+                value = _REFERENCE.sub(lambda target: f"url(#{self._own(target[1])})", value)
                 yield key, _shortened(value)
 
     def _own(self, identifier: str) -> str:
         return f"f{self._count}-{identifier}"
 
-    def _class(self, rules: str) -> str:
-        for colour, variable in PAGE_COLOURS.items():
-            rules = rules.replace(colour, variable)
-        compact = re.sub(r"\s*([:;])\s*", r"\1", rules.strip())
-        return self._styles.setdefault(compact, f"s{len(self._styles)}")
-
-
-def _joined(parts: Iterable[Markup]) -> Markup:
-    return Markup("").join(parts)
-
 
 def _element(name: str, attributes: Mapping[str, str], inside: Iterable[Markup] = ()) -> Markup:
     """Return an element of a figure, self-closing if it has no content."""
     written = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
-    content = _joined(inside)
+    content = Markup("").join(inside)
     return Markup(f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>")
 
 
 def _is_letter(node: ElementTree.Element) -> bool:
-    return (
-        node.tag.endswith("}path")
-        and "id" in node.attrib
-        and node.get("transform", "").startswith(_LETTER_SCALE)
-    )
+    # Outlines of letters are scaled; markers of lines are not.
+    is_scaled = node.get("transform", "").startswith("scale(")
+    return is_scaled and node.tag.endswith("}path") and "id" in node.attrib
 
 
 def _shortened(value: str) -> str:
     """Round coordinates to two decimals, which is visually lossless."""
-    short = _LONG_NUMBER.sub(lambda found: _two_digits(float(found[0])), value)
-    return re.sub(r"\s+", " ", short).strip()
+    return re.sub(r"\s+", " ", _LONG_NUMBER.sub(_two_digits, value)).strip()
 
 
-def _two_digits(number: float) -> str:
-    if abs(number) < 1:
-        return f"{number:.4g}"
-    return f"{number:.2f}".rstrip("0").rstrip(".")
+def _two_digits(number: re.Match[str]) -> str:
+    value = float(number[0])
+    return f"{value:.4g}" if abs(value) < 1 else f"{value:.2f}".rstrip("0").rstrip(".")

@@ -1,4 +1,8 @@
-"""Figures of accuracy by class, model and modifier, and of surprisal differences."""
+"""The figures of accuracies, differences, effects, training, corpora and estimates.
+
+``all`` lists them for a report and ``style`` has the panels that they share. Each function takes
+the content of a report, or a part of it, and returns a figure with the table of its ``numbers``.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,21 +20,8 @@ from matplotlib.ticker import MaxNLocator
 
 from gardenpath.eval.display import BLUE, EXACT, models_in_order
 from gardenpath.eval.perplexity import JOINT, MARGINAL, PerplexityRow
-from gardenpath.eval.report.content import Curve, Shown, Study
+from gardenpath.eval.report.content import Curve, ReportContent, ReportedAnalysis
 from gardenpath.eval.report.figures import style
-from gardenpath.eval.report.figures.style import (
-    ACCURACY,
-    BITS,
-    CEILING_LINE,
-    CHANCE_LINE,
-    Scale,
-    add_legend,
-    models_as_rows,
-    models_side_by_side,
-    place_legend,
-    placed_rows,
-    widest_label,
-)
 from gardenpath.eval.report.means import in_numbers, with_near_range, with_near_share
 from gardenpath.store.tables import ESTIMATES
 
@@ -37,223 +29,196 @@ from gardenpath.store.tables import ESTIMATES
 _PHONE = 4.8
 
 
-def accuracy_by_class(study: Study, corpora: Sequence[str]) -> style.ReportFigure:
+def accuracy_by_class(content: ReportContent, corpora: Sequence[str]) -> style.ReportFigure:
     """Draw one panel per class, with one row per model."""
-    items = study.items[study.items["corpus"].isin(corpora)]
-    table = study.by_class[study.by_class["corpus"].isin(corpora)]
+    items = content.items[content.items["corpus"].isin(corpora)]
+    table = content.by_class[content.by_class["corpus"].isin(corpora)]
     table = with_near_range(table, items, ["model", "corpus", "class"])
     models, classes = models_in_order(items["model"]), list(dict.fromkeys(items["class"]))
     rows = sum(model != EXACT for model in models)
     height = 0.65 + rows * (0.22 + 0.1 * (len(corpora) - 1))
     figure, axes = style.panels(len(classes), columns=3, width=2.6, height=height, foot=0.3)
     for axis, name in zip(axes, classes, strict=True):
-        scale = replace(ACCURACY, reference=study.chance_of(name))
+        scale = replace(style.ACCURACY, reference=content.chance_of(name))
         part = table[table["class"] == name]
-        models_as_rows(axis, part, models=models, corpora=corpora, scale=scale)
+        style.models_as_rows(axis, part, models=models, corpora=corpora, scale=scale)
         axis.set_title(style.figure_label(name or "all items"))
-    add_legend(figure, table, models=models, corpora=corpora, scale=ACCURACY, marks=False)
+    style.add_legend(
+        figure, table, models=models, corpora=corpora, scale=style.ACCURACY, marks=False
+    )
     return figure
 
 
-def mean_accuracy(study: Study, corpora: Sequence[str]) -> style.ReportFigure:
+def mean_accuracy(content: ReportContent, corpora: Sequence[str]) -> style.ReportFigure:
     """Draw one row per model: the mean over all classes, as a marker and as a number."""
-    items = study.items[study.items["corpus"].isin(corpora)]
-    table = study.by_model[study.by_model["corpus"].isin(corpora)]
+    items = content.items[content.items["corpus"].isin(corpora)]
+    table = content.by_model[content.by_model["corpus"].isin(corpora)]
     table = with_near_range(table, items, ["model", "corpus"])
     models = models_in_order(items["model"])
     rows = sum(model != EXACT for model in models) * max(1.0, 0.75 * len(corpora))
     figure, (axis,) = style.panels(
         1, columns=1, width=_PHONE, height=1.1 + rows * 0.3, least=_PHONE
     )
-    chances = [study.chance_of(name) for name in dict.fromkeys(items["class"])]
-    scale = replace(ACCURACY, reference=sum(chances) / max(len(chances), 1))
-    models_as_rows(axis, table, models=models, corpora=corpora, scale=scale)
-    for place, row in placed_rows(table, models=models, corpora=corpora):
+    chances = [content.chance_of(name) for name in dict.fromkeys(items["class"])]
+    scale = replace(style.ACCURACY, reference=sum(chances) / max(len(chances), 1))
+    style.models_as_rows(axis, table, models=models, corpora=corpora, scale=scale)
+    for place, row in style.placed_rows(table, models=models, corpora=corpora):
         axis.annotate(
             in_numbers(row),
             (1.02, place), xycoords=("axes fraction", "data"), va="center", fontsize=8.5,
             annotation_clip=False,
         )  # fmt: skip
     axis.set_xlabel("mean accuracy over classes, 95 % interval over items")
-    add_legend(figure, table, models=models, corpora=corpora, scale=scale, marks=False)
+    style.add_legend(figure, table, models=models, corpora=corpora, scale=scale, marks=False)
     return figure
 
 
-def accuracy_by_modifier(study: Study, corpus: str) -> style.ReportFigure:
+def accuracy_by_modifier(content: ReportContent, corpus: str) -> style.ReportFigure:
     """Draw one panel per class, with modifiers from simple to complex on the x axis."""
-    return _by_modifier(study, corpus, value="outcome", scale=ACCURACY, connected=True)
+    table = content.by_modifier[content.by_modifier["corpus"] == corpus]
+    return _by_modifier(content, corpus, table, scale=style.ACCURACY)
 
 
-def differences_by_condition(study: Study, corpus: str) -> style.ReportFigure:
-    """Draw the mean surprisal difference of the compared conditions, by class and modifier."""
-    scale = replace(BITS, label="difference, bits")
-    items = study.items[study.items["corpus"] == corpus]
-    if (items.groupby("class")["modifier"].nunique() == 1).all():
-        return _by_class(study, items, corpus, value="difference_bits", scale=scale)
-    return _by_modifier(study, corpus, value="difference_bits", scale=scale, connected=False)
+def differences_by_condition(content: ReportContent, corpus: str) -> style.ReportFigure:
+    """Draw the mean surprisal difference of the compared conditions, by class and modifier.
 
-
-def _by_class(
-    study: Study, items: pd.DataFrame, corpus: str, *, value: str, scale: Scale
-) -> style.ReportFigure:
-    """Draw one panel per class, with one row per model, for classes with a single modifier."""
+    Classes with a single modifier each have one row per model.
+    """
+    scale = replace(style.BITS, label="difference, bits")
+    items = content.items[content.items["corpus"] == corpus]
+    if (items.groupby("class")["modifier"].nunique() != 1).any():
+        keys = ["model", "class", "modifier"]
+        table = content.bit_means(items, value="difference_bits", by=keys)
+        return _by_modifier(content, corpus, table, scale=scale)
     keys = ["model", "corpus", "class"]
-    table = with_near_share(study.bit_means(items, value=value, by=keys), items, keys)
-    models = [model for model in models_in_order(items["model"]) if model in set(table["model"])]
+    table = content.bit_means(items, value="difference_bits", by=keys)
+    table = with_near_share(table, items, keys)
+    models = _models_of(table, items)
     classes = list(dict.fromkeys(items["class"]))
     height = 0.75 + 0.22 * sum(model != EXACT for model in models)
     figure, axes = style.panels(len(classes), columns=3, width=2.7, height=height, foot=0.3)
     for axis, name in zip(axes, classes, strict=True):
         part = table[table["class"] == name]
-        models_as_rows(axis, part, models=models, corpora=[corpus], scale=scale)
+        style.models_as_rows(axis, part, models=models, corpora=[corpus], scale=scale)
         axis.set_title(style.figure_label(name or "all items"))
         axis.set_xlabel(scale.label)
-    add_legend(figure, table, models=models, corpora=[], scale=scale, marks=False)
+    style.add_legend(figure, table, models=models, corpora=[], scale=scale, marks=False)
     return figure
 
 
 def _by_modifier(
-    study: Study, corpus: str, *, value: str, scale: Scale, connected: bool
+    content: ReportContent, corpus: str, table: pd.DataFrame, *, scale: style.Scale
 ) -> style.ReportFigure:
-    items = study.items[study.items["corpus"] == corpus]
-    is_accuracy = value == "outcome"
-    keys = ["model", "class", "modifier"]
-    table = (
-        study.by_modifier[study.by_modifier["corpus"] == corpus]
-        if is_accuracy
-        else study.bit_means(items, value=value, by=keys)
-    )
-    table = with_near_share(table, items, keys)
-    models = [model for model in models_in_order(items["model"]) if model in set(table["model"])]
+    items = content.items[content.items["corpus"] == corpus]
+    table = with_near_share(table, items, ["model", "class", "modifier"])
+    models = _models_of(table, items)
     along = {
-        str(name): study.modifiers(part["modifier"])
+        str(name): content.modifiers(part["modifier"])
         for name, part in items.groupby("class", sort=False)
     }
+    is_accuracy = scale is style.ACCURACY
     most = max(map(len, along.values()))
-    width = max(2.6, 0.4 + 0.14 * most * len(models), 0.5 + widest_label(along.values()))
+    width = max(2.6, 0.4 + 0.14 * most * len(models), 0.5 + style.widest_label(along.values()))
     columns = 3 if width < 3.4 else 2
     figure, axes = style.panels(len(along), columns=columns, width=width, height=2.0, foot=0.5)
     for axis, (name, modifiers) in zip(axes, along.items(), strict=True):
-        part = table[table["class"] == name]
-        chance = study.chance_of(name) if is_accuracy else 0.0
-        models_side_by_side(
-            axis, part, x="modifier", values=modifiers, models=models,
-            scale=replace(scale, reference=chance), connected=connected,
+        chance = content.chance_of(name) if is_accuracy else 0.0
+        style.models_side_by_side(
+            axis, table[table["class"] == name], x="modifier", values=modifiers, models=models,
+            scale=replace(scale, reference=chance), connected=is_accuracy,
         )  # fmt: skip
         axis.set_title(style.figure_label(name or "all items"))
-        if style.is_first(axis):
-            axis.set_ylabel(scale.label)
-    add_legend(figure, table, models=models, corpora=[], scale=scale, marks=True)
+    style.add_legend(figure, table, models=models, corpora=[], scale=scale, marks=True)
     return figure
 
 
-# ----------------------------------------------------------------------------
-# Figures of effect sizes, such as wh-effects, by condition.
+def _models_of(means: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
+    known = set(means["model"])
+    return [model for model in models_in_order(rows["model"]) if model in known]
 
 
-def condition_column(effects: pd.DataFrame) -> str:
-    """Return the column that distinguishes conditions: the modifier, else class, else suite."""
-    for column in ("modifier", "class"):
-        if effects[column].nunique() > 1:
-            return column
-    return "suite"
+def effects_by_condition(
+    content: ReportContent, corpus: str, effects: Sequence[str]
+) -> style.ReportFigure:
+    """Draw one panel per effect, with conditions on the x axis and one marker per model.
 
-
-def effects_by_condition(study: Study, corpus: str, effects: Sequence[str]) -> style.ReportFigure:
-    """Draw one panel per effect, with conditions on the x axis and one marker per model."""
-    table = study.effects
+    Conditions are told apart by the modifier, else by the class, else by the suite.
+    """
+    table = content.effects
     table = table[(table["corpus"] == corpus) & table["effect"].isin(effects)]
-    column = condition_column(table)
-    means = study.bit_means(table, value="value_bits", by=["model", "effect", column])
-    means = with_near_share(means, table, ["model", "effect", column])
-    models = [model for model in models_in_order(table["model"]) if model in set(means["model"])]
+    columns = [column for column in ("modifier", "class") if table[column].nunique() > 1]
+    by = columns[0] if columns else "suite"
+    means = content.bit_means(table, value="value_bits", by=["model", "effect", by])
+    means = with_near_share(means, table, ["model", "effect", by])
+    models = _models_of(means, table)
     # Not every effect is defined in every condition: a panel shows only those where it is.
-    along = {
-        effect: _conditions(study, means[means["effect"] == effect], column) for effect in effects
-    }
+    along = {}
+    for effect in effects:
+        values = list(dict.fromkeys(means[means["effect"] == effect][by]))
+        along[effect] = content.modifiers(values) if by == "modifier" else values
     most = max(map(len, along.values()))
-    width = max(3.0, 0.5 + 0.1 * most * (len(models) + 1), 0.5 + widest_label(along.values()))
+    width = max(3.0, 0.5 + 0.1 * most * (len(models) + 1), 0.5 + style.widest_label(along.values()))
     width = min(width, 10.0)
-    columns = max(1, int(9.0 // width))
-    figure, axes = style.panels(len(effects), columns=columns, width=width, height=2.1, foot=0.5)
+    fitting = max(1, int(9.0 // width))
+    figure, axes = style.panels(len(effects), columns=fitting, width=width, height=2.1, foot=0.5)
     for axis, (effect, values) in zip(axes, along.items(), strict=True):
         part = means[means["effect"] == effect]
-        models_side_by_side(
-            axis, part, x=column, values=values, models=models, scale=BITS, connected=False
+        style.models_side_by_side(
+            axis, part, x=by, values=values, models=models, scale=style.BITS, connected=False
         )
         axis.set_title(style.figure_label(effect))
-        if style.is_first(axis):
-            axis.set_ylabel("bits")
-    scale = replace(BITS, reference_label="no effect")
-    add_legend(figure, means, models=models, corpora=[], scale=scale, marks=True)
+    scale = replace(style.BITS, reference_label="no effect")
+    style.add_legend(figure, means, models=models, corpora=[], scale=scale, marks=True)
     return figure
 
 
-def _conditions(study: Study, means: pd.DataFrame, column: str) -> list[str]:
-    values = list(dict.fromkeys(means[column]))
-    return study.modifiers(values) if column == "modifier" else values
-
-
-# ----------------------------------------------------------------------------
-# Figures of training and corpora: loss curves, sentence lengths and excess surprisal.
-
+# Training and corpora: loss curves, sentence lengths and excess surprisal.
 
 TRAINING = (0, (2, 2))
 
 
 def loss_curves(curves: Sequence[Curve]) -> style.ReportFigure:
-    """Draw one panel per corpus: the loss after each epoch, one thin line per seed."""
+    """Draw one panel per corpus: the loss after each epoch, one thin line per seed.
+
+    The line of the validation loss ends in a marker.
+    """
     corpora = list(dict.fromkeys(curve.corpus for curve in curves))
     models = models_in_order([curve.model for curve in curves])
     styles = style.model_styles(models)
     figure, axes = style.panels(len(corpora), columns=2, width=3.7, height=2.9, sharey=False)
-    for axis, corpus in zip(axes, corpora, strict=True):
-        for curve in (curve for curve in curves if curve.corpus == corpus):
-            _draw_loss(axis, curve, *styles[curve.model])
+    panels = dict(zip(corpora, axes, strict=True))
+    numbers = []
+    for curve in curves:
+        axis, (colour, mark) = panels[curve.corpus], styles[curve.model]
+        names = [name for name in ("train/loss", "valid/loss") if name in curve.metrics.columns]
+        for name in names:
+            points = curve.metrics[["epoch", name]].dropna()
+            looks: dict[str, Any] = {"linestyle": TRAINING, "linewidth": 0.9}
+            if name == "valid/loss":
+                last = [len(points) - 1] if len(points) else None
+                looks = {"marker": mark, "markevery": last, "linewidth": 1.2}
+            axis.plot(points["epoch"] + 1, points[name], color=colour, **looks)
+        epochs = curve.metrics[["epoch", *names]].dropna(subset=names, how="all")
+        run = {"model": curve.model, "corpus": curve.corpus, "seed": curve.seed}
+        epochs = epochs.assign(epoch=epochs["epoch"] + 1)
+        numbers.append(pd.DataFrame(run, index=epochs.index).join(epochs))
+    for corpus, axis in panels.items():
         axis.set_title(style.figure_label(corpus))
         axis.set_xlabel("epoch")
         axis.set_ylabel("loss, nats per event")
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     joint = {curve.model for curve in curves if curve.is_joint}
-    handles = [
-        Line2D([], [], color=colour, marker=mark, label=_with_trees(model, joint))
-        for model, (colour, mark) in styles.items()
-    ]
+    handles = []
+    for model, (colour, mark) in styles.items():
+        label = style.figure_label(model) + (" (with trees)" if model in joint else "")
+        handles.append(Line2D([], [], color=colour, marker=mark, label=label))
     handles += [
         Line2D([], [], color=style.MUTED, label="validation"),
         Line2D([], [], color=style.MUTED, linestyle=TRAINING, label="training"),
     ]
-    place_legend(figure, handles)
-    figure.numbers = pd.concat([_loss_numbers(curve) for curve in curves])
+    style.place_legend(figure, handles)
+    figure.numbers = pd.concat(numbers)
     return figure
-
-
-def _loss_numbers(curve: Curve) -> pd.DataFrame:
-    drawn = [name for name in ("train/loss", "valid/loss") if name in curve.metrics.columns]
-    epochs = curve.metrics[["epoch", *drawn]].dropna(subset=drawn, how="all")
-    names = {"model": curve.model, "corpus": curve.corpus, "seed": curve.seed}
-    return pd.DataFrame(names, index=epochs.index).join(epochs.assign(epoch=epochs["epoch"] + 1))
-
-
-def _draw_loss(axis: Axes, curve: Curve, colour: str, mark: str) -> None:
-    """Draw validation and training loss of a run, with a marker at the end of the line."""
-    table = curve.metrics
-    if "train/loss" in table.columns:
-        points = table[["epoch", "train/loss"]].dropna()
-        axis.plot(
-            points["epoch"] + 1, points["train/loss"], color=colour, linestyle=TRAINING,
-            linewidth=0.9,
-        )  # fmt: skip
-    if "valid/loss" in table.columns:
-        points = table[["epoch", "valid/loss"]].dropna()
-        axis.plot(
-            points["epoch"] + 1, points["valid/loss"], color=colour, marker=mark,
-            markevery=[len(points) - 1] if len(points) else None, linewidth=1.2,
-        )  # fmt: skip
-
-
-def _with_trees(model: str, joint: set[str]) -> str:
-    return style.figure_label(model) + (" (with trees)" if model in joint else "")
 
 
 def sentence_lengths(lengths: Mapping[str, Mapping[int, int]]) -> style.ReportFigure:
@@ -270,12 +235,7 @@ def sentence_lengths(lengths: Mapping[str, Mapping[int, int]]) -> style.ReportFi
         label = f"{style.figure_label(corpus)}: {total:,} sentences, mean {mean:.1f} words"
         axis.plot(list(span), shares, color=colour, linestyle=dash, label=label)
         numbers += [
-            {
-                "corpus": corpus,
-                "words": length,
-                "sentences": counts.get(length, 0),
-                "percent": share,
-            }
+            (corpus, length, counts.get(length, 0), share)
             for length, share in zip(span, shares, strict=True)
         ]
         axis.fill_between(list(span), shares, color=colour, alpha=0.12, linewidth=0)
@@ -284,7 +244,8 @@ def sentence_lengths(lengths: Mapping[str, Mapping[int, int]]) -> style.ReportFi
     axis.set_ylim(bottom=0)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.legend(loc="outside lower center", ncols=1)
-    figure.numbers = pd.DataFrame(numbers)
+    columns = ["corpus", "words", "sentences", "percent"]
+    figure.numbers = pd.DataFrame(numbers, columns=columns)
     return figure
 
 
@@ -311,7 +272,7 @@ def excess(rows: Sequence[PerplexityRow]) -> style.ReportFigure:
                 mean = sum(bits) / len(bits)
                 axis.plot([mean], [place], mark, color=colour, markerfacecolor=face)
                 numbers.append((corpus, model, mean, min(bits), max(bits), len(bits)))
-        axis.axvline(0.0, **CEILING_LINE)
+        axis.axvline(0.0, **style.CEILING_LINE)
         axis.set_yticks(range(len(models)), [style.figure_label(model) for model in models])
         axis.set_ylim(len(models) - 0.4, -0.6)
         axis.grid(False, axis="y")
@@ -327,9 +288,7 @@ def _bare(model: str) -> str:
     return model.removesuffix(JOINT).removesuffix(MARGINAL)
 
 
-# ----------------------------------------------------------------------------
-# Figure of the estimates of an analysis with their intervals, one row each.
-
+# The estimates of an analysis with their intervals, one row each.
 
 INTERCEPTS = ("(Intercept)", "Intercept", "1")
 BETWEEN = " · "
@@ -359,7 +318,6 @@ class Estimate:
 
     @property
     def in_numbers(self) -> str:
-        """The estimate and its interval as text."""
         text = f"{_number(self.value)}  [{_number(self.low)}, {_number(self.high)}]"
         return text.replace("-", "\N{MINUS SIGN}")
 
@@ -368,51 +326,49 @@ def _number(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 1000 else f"{value:.2g}"
 
 
-def estimate_rows(analysis: Shown) -> list[Estimate]:
-    """Return every term that can be drawn.
+def estimate_rows(analysis: ReportedAnalysis) -> list[Estimate]:
+    """Return every term that can be drawn, without the parts that all labels share.
 
     Intercepts are omitted if there are other terms: they say little and would dominate the scale.
     """
-    rows = []
     tables = analysis.tables
     if "estimates" in tables:
         tables = {"estimates": tables["estimates"]}
+    intercepts: list[Estimate] = []
+    rows: list[Estimate] = []
     for name, table in tables.items():
         if not set(ESTIMATES.names) <= set(table.columns):
             continue
         for record in table.to_dict("records"):
-            term = str(record["term"])
-            label = term
+            label = term = str(record["term"])
             if len(tables) > 1:
                 label = f"{name}: {term}" if len(table) > 1 else name
             value, low, high = (float(record[column]) for column in ESTIMATES.names[1:])
-            model = str(record.get("model", ""))
-            row = Estimate(label=label, value=value, low=low, high=high, model=model)
             if all(map(math.isfinite, (value, low, high))):
-                rows.append((term, row))
-    slopes = [row for term, row in rows if term not in INTERCEPTS]
-    return _shortened(slopes or [row for _, row in rows])
-
-
-def _shortened(rows: Sequence[Estimate]) -> list[Estimate]:
-    """Remove parts that all labels share, such as a corpus or the name of the term."""
+                model = str(record.get("model", ""))
+                row = Estimate(label=label, value=value, low=low, high=high, model=model)
+                (intercepts if term in INTERCEPTS else rows).append(row)
+    rows = rows or intercepts
     parts = [row.label.split(BETWEEN) for row in rows]
     if len(rows) < 2 or len(set(map(len, parts))) > 1:
-        return list(rows)
+        return rows
+    # Such as a corpus or the name of the term.
     differing = [len(set(column)) > 1 for column in zip(*parts, strict=True)]
     if not any(differing):
-        return list(rows)
-    labels = [
-        BETWEEN.join(part for part, differs in zip(one, differing, strict=True) if differs)
-        for one in parts
-    ]
+        return rows
+    labels = [BETWEEN.join(itertools.compress(label, differing)) for label in parts]
     return [replace(row, label=label) for row, label in zip(rows, labels, strict=True)]
 
 
-def estimates(analysis: Shown) -> style.ReportFigure:
+def estimates(analysis: ReportedAnalysis) -> style.ReportFigure:
     """Draw the estimates of an analysis with their intervals, one row per term, in groups."""
     rows = estimate_rows(analysis)
-    places = _places(rows)
+    # There is a gap where the first part of the label changes.
+    heads = [row.label.split(BETWEEN)[0] for row in rows]
+    has_groups = 1 < len(set(heads)) < len(heads)
+    places = [0.0]
+    for before, head in itertools.pairwise(heads):
+        places.append(places[-1] + (1.5 if has_groups and head != before else 1.0))
     left = 0.2 + LETTER * max(len(row.label) for row in rows)
     right = 0.3 + LETTER * max(len(row.in_numbers) for row in rows)
     top, bottom = 0.1, 0.5
@@ -430,21 +386,15 @@ def estimates(analysis: Shown) -> style.ReportFigure:
     return figure
 
 
-def _places(rows: Sequence[Estimate]) -> list[float]:
-    """Return the position of every row, with a gap where the first part of the label changes."""
-    heads = [row.label.split(BETWEEN)[0] for row in rows]
-    has_groups = len(set(heads)) < len(heads) and len(set(heads)) > 1
-    places, place = [0.0], 0.0
-    for before, head in itertools.pairwise(heads):
-        place += 1.5 if has_groups and head != before else 1.0
-        places.append(place)
-    return places
-
-
 def _draw(axis: Axes, rows: Sequence[Estimate], places: Sequence[float]) -> None:
     styles = style.model_styles(models_in_order([row.model for row in rows if row.model]))
-    low, high = _limits(rows)
-    axis.axvline(0.0, **CHANCE_LINE, zorder=1)
+    # All intervals and zero, without the ends of extreme intervals.
+    ends = np.array([[row.low, row.high] for row in rows])
+    usual = TOO_FAR * float(np.quantile(np.abs(ends).max(axis=1), 0.75))
+    low, high = max(min(ends.min(), 0.0), -usual), min(max(ends.max(), 0.0), usual)
+    margin = 0.06 * (high - low) or 1.0
+    low, high = low - margin, high + margin
+    axis.axvline(0.0, **style.CHANCE_LINE, zorder=1)
     looks = [(*styles.get(row.model, PLAIN), row.is_clear) for row in rows]
     for look in dict.fromkeys(looks):
         colour, mark, is_clear = look
@@ -469,13 +419,3 @@ def _draw(axis: Axes, rows: Sequence[Estimate], places: Sequence[float]) -> None
     is_cut = any(row.low < low or row.high > high for row in rows)
     goes_on = "; arrows: interval continues" if is_cut else ""
     axis.set_xlabel(f"estimate, 95 % interval (hollow: includes zero{goes_on})")
-
-
-def _limits(rows: Sequence[Estimate]) -> tuple[float, float]:
-    """Return the limits of the axis: all intervals and zero, without extreme intervals."""
-    ends = np.array([[row.low, row.high] for row in rows])
-    usual = TOO_FAR * float(np.quantile(np.abs(ends).max(axis=1), 0.75))
-    low, high = min(ends.min(), 0.0), max(ends.max(), 0.0)
-    low, high = max(low, -usual), min(high, usual)
-    margin = 0.06 * (high - low) or 1.0
-    return low - margin, high + margin

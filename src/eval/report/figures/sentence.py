@@ -1,11 +1,13 @@
 """Surprisal by word: the variants of an item, with the critical region marked.
 
-Variants are aligned by region, so corresponding words are at the same position in the figure; the
-words are written below, in the colours of the lines.
+``all`` draws an item of every class with it. Variants are aligned by region, so corresponding words
+are at the same position in the figure; the words are written below, in the colours of the lines.
+All panels are drawn on one axis in inches, because an axis per panel would be much slower.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -15,12 +17,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from gardenpath.eval.display import models_in_order
-from gardenpath.eval.report.content import Study
+from gardenpath.eval.report.content import ReportContent
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.statistics.inference import NORMAL
 from gardenpath.store.tables import SURPRISAL_SE
@@ -58,11 +59,8 @@ def align(rows: pd.DataFrame, critical: Sequence[str]) -> Alignment:
         region: max(int((part["region"] == region).sum()) for _, part in variants)
         for region in regions
     }
-    starts: dict[object, int] = {}
-    place = 0
-    for region in regions:
-        starts[region] = place
-        place += widths[region]
+    ends = list(itertools.accumulate(widths.values()))
+    starts = {region: end - widths[region] for region, end in zip(regions, ends, strict=True)}
     several = rows.groupby("condition", sort=False)["variant"].nunique()
     lines = []
     for (condition, variant), part in variants:
@@ -78,8 +76,12 @@ def align(rows: pd.DataFrame, critical: Sequence[str]) -> Alignment:
                 words=dict(zip(ids, part["word"].astype(str).tolist(), strict=True)),
             )
         )
-    marked = [(starts[one], starts[one] + widths[one]) for one in regions if str(one) in critical]
-    return Alignment(lines=lines, size=place, critical=marked)
+    marked = [
+        (starts[region], starts[region] + widths[region])
+        for region in regions
+        if str(region) in critical
+    ]
+    return Alignment(lines=lines, size=ends[-1], critical=marked)
 
 
 def _region_order(sequences: Sequence[Sequence[object]]) -> list[object]:
@@ -88,11 +90,9 @@ def _region_order(sequences: Sequence[Sequence[object]]) -> list[object]:
     for sequence in sequences:
         place = 0
         for region in sequence:
-            if region in order:
-                place = order.index(region) + 1
-            else:
+            if region not in order:
                 order.insert(place, region)
-                place += 1
+            place = order.index(region) + 1
     return order
 
 
@@ -102,46 +102,50 @@ def width_of(word: str) -> float:
 
 
 def surprisal_figure(
-    study: Study, *, suite: str, item: int | str, corpus: str
+    content: ReportContent, *, suite: str, item: int | str, corpus: str
 ) -> style.ReportFigure:
     """Draw an item: one panel per model, with the words of all variants below each column."""
-    table = study.surprisals
+    table = content.surprisals
     chosen = (table["suite"] == suite) & (table["item"] == item) & (table["corpus"] == corpus)
     table = table[chosen]
     first = table[table["run"] == table["run"].iloc[0]]
-    alignment = align(first, study.critical.get(suite, ()))
+    alignment = align(first, content.critical.get(suite, ()))
     models = models_in_order(table["model"])
     bits = table["surprisal_bits"].to_numpy(dtype=np.float64)
     finite = bits[np.isfinite(bits)]
     grid = Grid.of(alignment, len(models), top=max(finite.max(initial=0.0) * 1.2, 1.0))
     figure = style.empty(grid.width, grid.height)
-    axis = _sheet(figure)
+    axis = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    axis.set_axis_off()
+    axis.set_xlim(0.0, grid.width)
+    axis.set_ylim(0.0, grid.height)
     keys = ["model", "condition", "variant", "word_id"]
     means = table.groupby(keys, sort=False)["surprisal_bits"].mean().to_dict()
     reaches = _search_reaches(table, keys)
     for place, model in enumerate(models):
         left, base = grid.corner(place)
-        _frame(
-            axis, grid, left, base, title=style.figure_label(model), is_first=grid.is_first(place)
-        )
-        _mark(axis, grid, left, base, alignment.critical)
+        panel = _Panel(axis, grid, left, base, is_first=place % grid.columns == 0)
+        panel.frame(style.figure_label(model), alignment.critical)
         for number, line in enumerate(alignment.lines):
             words = [(model, line.condition, line.variant, word) for word in line.places]
-            values = [(means.get(word), reaches.get(word, 0.0)) for word in words]
-            _draw_line(axis, grid, left, base, number, line, values)
-        if grid.is_last(place):
-            _write_words(axis, grid, left, base, alignment, with_labels=grid.is_first(place))
-    figure.numbers = _numbers(table, [*keys, "region", "word"], reaches)
+            panel.line(number, line, [(means.get(word), reaches.get(word, 0.0)) for word in words])
+        if place + grid.columns >= grid.count:
+            panel.words(alignment)
+    numbers = table.groupby([*keys, "region", "word"], sort=False)["surprisal_bits"].mean()
+    figure.numbers = numbers.reset_index()
+    if reaches:
+        names = figure.numbers[keys].itertuples(index=False, name=None)
+        figure.numbers["search_error_95"] = [reaches.get(word) for word in names]
     return figure
 
 
-def _numbers(table: pd.DataFrame, keys: list[str], reaches: Mapping[Any, float]) -> pd.DataFrame:
-    """Return the mean surprisal of each word, and half the interval of its search error."""
-    means = table.groupby(keys, sort=False)["surprisal_bits"].mean().reset_index()
-    if not reaches:
-        return means
-    words = means[keys[:4]].itertuples(index=False, name=None)
-    return means.assign(search_error_95=[reaches.get(word) for word in words])
+def _search_reaches(table: pd.DataFrame, keys: list[str]) -> dict[Any, float]:
+    """Return half the widths of the 95 % intervals of search errors of means over runs, if any."""
+    if SURPRISAL_SE not in table.columns:
+        return {}
+    squares = table.assign(square=table[SURPRISAL_SE] ** 2).groupby(keys, sort=False)["square"]
+    errors = NORMAL * np.sqrt(squares.sum(min_count=1)) / squares.size()
+    return dict(errors.dropna().items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +167,6 @@ class Grid:
 
     @classmethod
     def of(cls, alignment: Alignment, count: int, *, top: float) -> Grid:
-        """Return the grid for ``count`` panels."""
         widest = max(width_of(word) for line in alignment.lines for word in line.words.values())
         unit = max(0.4, 0.075 * widest + 0.1)
         # The names of conditions are left of the words in the first column.
@@ -180,17 +183,14 @@ class Grid:
 
     @property
     def panel(self) -> float:
-        """The width of a panel."""
         return self.unit * self.size
 
     @property
     def width(self) -> float:
-        """The width of the figure."""
         return self.margin + self.columns * (self.panel + GAP) - GAP + 0.15
 
     @property
     def height(self) -> float:
-        """The height of the figure."""
         rows = -(-self.count // self.columns)
         return rows * (PANEL_HEIGHT + self.between) - self.between + self.foot + 0.35
 
@@ -200,111 +200,82 @@ class Grid:
         above = 0.3 + PANEL_HEIGHT + row * (PANEL_HEIGHT + self.between)
         return self.margin + column * (self.panel + GAP), self.height - above
 
-    def is_first(self, place: int) -> bool:
-        """Whether a panel is the first of its row."""
-        return place % self.columns == 0
 
-    def is_last(self, place: int) -> bool:
-        """Whether a panel is the last of its column."""
-        return place + self.columns >= self.count
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """A panel whose lower left corner is at ``left`` and ``base``; the first has labels."""
 
-    def x(self, left: float, place: float) -> float:
-        """Return the horizontal position of a word."""
-        return left + (place + 0.5) * self.unit
+    axis: Axes
+    grid: Grid
+    left: float
+    base: float
+    is_first: bool
 
-    def y(self, base: float, bits: float) -> float:
-        """Return the vertical position of a surprisal."""
-        return base + PANEL_HEIGHT * bits / self.top
+    def _x(self, place: float) -> float:
+        return self.left + (place + 0.5) * self.grid.unit
 
+    def _y(self, bits: float) -> float:
+        return self.base + PANEL_HEIGHT * bits / self.grid.top
 
-def _sheet(figure: Figure) -> Axes:
-    """Add axes in inches over the whole figure; one per panel would be much slower."""
-    axis = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    axis.set_axis_off()
-    axis.set_xlim(0.0, figure.get_figwidth())
-    axis.set_ylim(0.0, figure.get_figheight())
-    return axis
+    def frame(self, title: str, critical: Sequence[tuple[int, int]]) -> None:
+        """Draw title, two edges, grid lines with their surprisals, and critical regions."""
+        axis, left, base = self.axis, self.left, self.base
+        right = left + self.grid.panel
+        steps = MaxNLocator(3, steps=[1, 2, 5, 10]).tick_values(0.0, self.grid.top)
+        for tick in (tick for tick in steps if 0 <= tick <= self.grid.top):
+            y = self._y(tick)
+            axis.plot([left, right], [y, y], color=style.GRID, linewidth=0.7, zorder=0.5)
+            if self.is_first:
+                axis.text(left - 0.06, y, f"{tick:g}", ha="right", va="center")
+        top = base + PANEL_HEIGHT
+        axis.plot([left, left, right], [top, base, base], color=style.MUTED, linewidth=0.8)
+        axis.text(left, top + 0.07, title, fontsize=10.5)
+        if self.is_first:
+            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8.5}
+            axis.text(left - 0.4, base + PANEL_HEIGHT / 2, "bits", rotation=90, **look)
+        for start, end in critical:
+            unit = self.grid.unit
+            band = Rectangle(
+                (left + start * unit, base), (end - start) * unit, PANEL_HEIGHT, color=style.BAND,
+                linewidth=0, zorder=0,
+            )  # fmt: skip
+            axis.add_patch(band)
 
+    def line(
+        self, number: int, line: VariantLine, values: Sequence[tuple[float | None, float]]
+    ) -> None:
+        """Draw the surprisals of one variant, with bars as long as their search errors.
 
-def _frame(axis: Axes, grid: Grid, left: float, base: float, *, title: str, is_first: bool) -> None:
-    """Draw the title of a panel, its two edges, and grid lines with their surprisals."""
-    steps = MaxNLocator(3, steps=[1, 2, 5, 10]).tick_values(0.0, grid.top)
-    ticks = [tick for tick in steps if 0 <= tick <= grid.top]
-    for tick in ticks:
-        y = grid.y(base, tick)
-        axis.plot([left, left + grid.panel], [y, y], color=style.GRID, linewidth=0.7, zorder=0.5)
-        if is_first:
-            axis.text(left - 0.06, y, f"{tick:g}", ha="right", va="center")
-    corners = [left, left, left + grid.panel], [base + PANEL_HEIGHT, base, base]
-    axis.plot(*corners, color=style.MUTED, linewidth=0.8)
-    axis.text(left, base + PANEL_HEIGHT + 0.07, title, fontsize=10.5)
-    if is_first:
-        middle = base + PANEL_HEIGHT / 2
-        axis.text(left - 0.4, middle, "bits", rotation=90, ha="center", va="center", fontsize=8.5)
-
-
-def _mark(
-    axis: Axes, grid: Grid, left: float, base: float, critical: Sequence[tuple[int, int]]
-) -> None:
-    for start, end in critical:
-        band = Rectangle(
-            (left + start * grid.unit, base), (end - start) * grid.unit, PANEL_HEIGHT,
-            color=style.BAND, linewidth=0, zorder=0,
-        )  # fmt: skip
-        axis.add_patch(band)
-
-
-def _draw_line(
-    axis: Axes,
-    grid: Grid,
-    left: float,
-    base: float,
-    number: int,
-    line: VariantLine,
-    values: Sequence[tuple[float | None, float]],
-) -> None:
-    """Draw the surprisals of one variant, with bars that reach as far as their search errors.
-
-    A word with zero probability is an ∞ at the top.
-    """
-    colour = style.SERIES[number % len(style.SERIES)]
-    points = [
-        (grid.x(left, place), math.nan if value is None else value)
-        for place, (value, _) in zip(line.places.values(), values, strict=True)
-    ]
-    finite = [(x, grid.y(base, bits)) for x, bits in points if math.isfinite(bits)]
-    for (x, bits), (_, reach) in zip(points, values, strict=True):
-        if reach > 0.0 and math.isfinite(bits):
-            ends = [grid.y(base, max(0.0, bits - reach)), grid.y(base, min(grid.top, bits + reach))]
-            axis.plot([x, x], ends, color=colour, linewidth=0.9)
-    axis.plot(
-        [x for x, _ in finite], [y for _, y in finite], color=colour, marker="o",
-        markersize=3.6, linestyle=style.DASHES[number % len(style.DASHES)], linewidth=1.3,
-    )  # fmt: skip
-    for x in (x for x, bits in points if math.isinf(bits)):
-        axis.text(x, base + PANEL_HEIGHT, "∞", color=colour, ha="center", va="top", fontsize=11)
-
-
-def _search_reaches(table: pd.DataFrame, keys: list[str]) -> dict[Any, float]:
-    """Return half the widths of the 95 % intervals of search errors of means over runs, if any."""
-    if SURPRISAL_SE not in table.columns:
-        return {}
-    squares = table.assign(square=table[SURPRISAL_SE] ** 2).groupby(keys, sort=False)["square"]
-    errors = NORMAL * np.sqrt(squares.sum(min_count=1)) / squares.size()
-    return dict(errors.dropna().items())
-
-
-def _write_words(
-    axis: Axes, grid: Grid, left: float, base: float, alignment: Alignment, *, with_labels: bool
-) -> None:
-    """Write the words of the variants as rows below the panel, with their conditions."""
-    for number, line in enumerate(alignment.lines):
-        y = base - 0.11 - 0.2 * number
+        A word with zero probability is an ∞ at the top.
+        """
+        axis, top = self.axis, self.grid.top
         colour = style.SERIES[number % len(style.SERIES)]
-        kind: dict[str, Any] = {"color": colour, "fontsize": 8.5, "va": "top"}
-        if with_labels:
-            label = style.figure_label(line.label)
-            axis.text(left - 0.06, y, label, ha="right", **kind)
-        for word_id, place in line.places.items():
-            word = style.drawable(line.words[word_id])
-            axis.text(grid.x(left, place), y, word, ha="center", **kind)
+        points = [
+            (self._x(place), math.nan if bits is None else bits, reach)
+            for place, (bits, reach) in zip(line.places.values(), values, strict=True)
+        ]
+        finite = [(x, self._y(bits)) for x, bits, _ in points if math.isfinite(bits)]
+        for x, bits, reach in points:
+            if reach > 0.0 and math.isfinite(bits):
+                ends = [self._y(max(0.0, bits - reach)), self._y(min(top, bits + reach))]
+                axis.plot([x, x], ends, color=colour, linewidth=0.9)
+        axis.plot(
+            [x for x, _ in finite], [y for _, y in finite], color=colour, marker="o",
+            markersize=3.6, linestyle=style.DASHES[number % len(style.DASHES)], linewidth=1.3,
+        )  # fmt: skip
+        look: dict[str, Any] = {"color": colour, "ha": "center", "va": "top", "fontsize": 11}
+        for x in (x for x, bits, _ in points if math.isinf(bits)):
+            axis.text(x, self.base + PANEL_HEIGHT, "∞", **look)
+
+    def words(self, alignment: Alignment) -> None:
+        """Write the words of the variants as rows below the panel, with their conditions."""
+        for number, line in enumerate(alignment.lines):
+            y = self.base - 0.11 - 0.2 * number
+            colour = style.SERIES[number % len(style.SERIES)]
+            look: dict[str, Any] = {"color": colour, "fontsize": 8.5, "va": "top"}
+            if self.is_first:
+                label = style.figure_label(line.label)
+                self.axis.text(self.left - 0.06, y, label, ha="right", **look)
+            for word_id, place in line.places.items():
+                word = style.drawable(line.words[word_id])
+                self.axis.text(self._x(place), y, word, ha="center", **look)

@@ -1,4 +1,7 @@
-"""Fonts for figures, which cover Chinese characters.
+"""What all figures share: fonts, colours, layout, output formats, panels and legends.
+
+``results`` and ``sentence`` draw with it, as do studies and the benchmarks; the colours and markers
+of models are in ``gardenpath.eval.display``. Figures are drawn inside ``look()``, without pyplot.
 
 Each character is taken from the first font that has it: matplotlib's DejaVu Sans, then the bundled
 Han characters (GB 2312, from Noto Sans CJK SC), then system fonts for rarer characters. The first
@@ -56,19 +59,9 @@ MISSING_GLYPH = "〓"
 
 # Families with Han characters on common systems, the most complete first.
 SYSTEM_FAMILIES = (
-    "Noto Sans CJK SC",
-    "Noto Sans CJK TC",
-    "Noto Sans CJK JP",
-    "Source Han Sans SC",
-    "Source Han Sans CN",
-    "PingFang SC",
-    "Hiragino Sans GB",
-    "Microsoft YaHei",
-    "SimHei",
-    "WenQuanYi Micro Hei",
-    "WenQuanYi Zen Hei",
-    "Droid Sans Fallback",
-    "Arial Unicode MS",
+    *("Noto Sans CJK SC", "Noto Sans CJK TC", "Noto Sans CJK JP", "Source Han Sans SC"),
+    *("Source Han Sans CN", "PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "SimHei"),
+    *("WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Droid Sans Fallback", "Arial Unicode MS"),
 )
 
 
@@ -91,7 +84,6 @@ def families() -> tuple[str, ...]:
 
 @cache
 def _characters(names: tuple[str, ...]) -> frozenset[int]:
-    """Return the code points that the given families cover."""
     points: set[int] = set()
     for name in names:
         path = font_manager.findfont(name, fallback_to_default=False)
@@ -99,21 +91,19 @@ def _characters(names: tuple[str, ...]) -> frozenset[int]:
     return frozenset(points)
 
 
+def _has(families: tuple[str, ...], letter: str) -> bool:
+    return ord(letter) in _characters(families) or letter == "\n"
+
+
 def is_bundled(text: str) -> bool:
-    """Whether the bundled fonts have every character."""
-    known = _characters(bundled_families())
-    return all(ord(letter) in known or letter == "\n" for letter in text)
+    return all(_has(bundled_families(), letter) for letter in text)
 
 
 def drawable(text: object) -> str:
     """Return the text with every character that no font has replaced by the geta mark."""
-    written = str(text)
-    if is_bundled(written):
+    if is_bundled(written := str(text)):
         return written
-    known = _characters(families())
-    return "".join(
-        letter if ord(letter) in known or letter == "\n" else MISSING_GLYPH for letter in written
-    )
+    return "".join(letter if _has(families(), letter) else MISSING_GLYPH for letter in written)
 
 
 def embedded(text: str) -> str:
@@ -138,11 +128,7 @@ def embedded(text: str) -> str:
     return "data:font/otf;base64," + base64.b64encode(content.getvalue()).decode("ascii")
 
 
-# ----------------------------------------------------------------------------
-# Style of all figures: colours, lines, layout, and output formats.
-#
-# The colours and markers of models are in ``gardenpath.eval.display``.
-
+# Style: colours, lines, layout, and output formats.
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -166,7 +152,6 @@ RC: dict[str, Any] = {
     # The same as in the PNG, so the layout is computed only once.
     "figure.dpi": PNG_DPI,
     "savefig.facecolor": PAPER,
-    "savefig.bbox": None,
     "font.size": 9.0,
     "axes.titlesize": 10.5,
     # The bundled Han characters have one weight; a bold title would mix two.
@@ -179,7 +164,6 @@ RC: dict[str, Any] = {
     "axes.labelcolor": INK,
     "axes.edgecolor": MUTED,
     "axes.facecolor": PAPER,
-    "axes.linewidth": 0.8,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -195,17 +179,14 @@ RC: dict[str, Any] = {
     "legend.frameon": False,
     "legend.fontsize": 8.5,
     "text.color": INK,
-    "lines.linewidth": 1.5,
     "lines.markersize": 5.5,
     # Identical content gives identical files.
     "svg.hashsalt": "gardenpath",
     "svg.fonttype": "path",
     # Dollar signs and underscores in words are not mathematics.
     "text.parse_math": False,
-    "text.usetex": False,
     # Hinting is not needed at this resolution, and letters are the same as in the SVG.
     "text.hinting": "none",
-    "axes.unicode_minus": True,
 }
 
 
@@ -301,10 +282,11 @@ def settle(figure: Figure) -> None:
         assert isinstance(text, Text)
         if not is_bundled(text.get_text()):
             text.set_fontfamily(list(families()))
-    for axis in (one for axes in figure.axes for one in (axes.xaxis, axes.yaxis)):
-        if not axis.get_label_text():
-            # An empty label needs no space beside the ticks.
-            axis.set_label_coords(0.5, 0.0)
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if not axis.get_label_text():
+                # An empty label needs no space beside the ticks.
+                axis.set_label_coords(0.5, 0.0)
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
@@ -320,7 +302,6 @@ def as_svg(figure: Figure) -> str:
 
 
 def pixels(figure: Figure) -> Pixels:
-    """Return the rendered figure as RGBA pixels."""
     canvas: Any = figure.canvas
     canvas.draw()
     return np.array(canvas.buffer_rgba())
@@ -336,9 +317,7 @@ def as_png(drawn: Pixels) -> bytes:
     return content.getvalue()
 
 
-# ----------------------------------------------------------------------------
 # Marks of near ties: a zigzag over the accuracies they could make, and hollow means in bits.
-
 
 ZIGZAG: dict[str, Any] = {"linewidth": 0.9, "zorder": 1.4}
 RANGE_LABEL = "near ties as wrong … as right"
@@ -348,42 +327,15 @@ _STEP = 0.018  # of the axis of accuracies
 _MARK = MarkerPath([(-2.0, -0.5), (-1.0, 0.5), (0.0, -0.5), (1.0, 0.5), (2.0, -0.5)])
 
 
-def draw_near_range(axis: Axes, row: Mapping[str, Any], *, place: float, colour: str) -> None:
-    """Draw a zigzag from the accuracy with near ties as wrong to that with near ties as right."""
-    low, high = row.get(IF_WRONG, np.nan), row.get(IF_RIGHT, np.nan)
-    if not high - low > 1e-9:
-        return
-    along = np.linspace(low, high, 2 * max(1, round((high - low) / (2 * _STEP))) + 1)
-    across = place + 0.13 * np.where(np.arange(len(along)) % 2, 1.0, -1.0)
-    axis.plot(along, across, color=colour, **ZIGZAG)
-
-
 def is_mostly_near(row: Mapping[str, Any]) -> bool:
     """Whether half or more of the values of a mean are near ties."""
     return bool(row.get(NEAR_SHARE, 0.0) >= MOSTLY_NEAR)
 
 
-def near_handles(table: pd.DataFrame) -> Iterator[Line2D]:
-    """Yield the entries of the legend for the marks that a table of means leads to."""
-    models = table[table["model"] != EXACT]
-    if IF_RIGHT in table.columns and (models[IF_RIGHT] - models[IF_WRONG] > 1e-9).any():
-        yield Line2D(
-            [], [], color=MUTED, marker=_MARK, markersize=18, fillstyle="none", ls="none",
-            label=RANGE_LABEL,
-        )  # fmt: skip
-    if NEAR_SHARE in table.columns and (models[NEAR_SHARE] >= MOSTLY_NEAR).any():
-        yield Line2D(
-            [], [], color=MUTED, marker="o", ls="none", markerfacecolor=PAPER,
-            label=MEAN_LABEL,
-        )  # fmt: skip
-
-
-# ----------------------------------------------------------------------------
 # The two kinds of panels in most figures: models as rows, and models side by side.
 #
 # Both require a table with the columns model, corpus, mean, low and high. If it has the column
 # error, a broad pale bar shows the 95 % interval of the search error.
-
 
 CEILING_LINE: dict[str, Any] = {
     "color": INK,
@@ -418,21 +370,20 @@ BITS = Scale(label="bits", reference=0.0, reference_label="no difference")
 
 
 def spread(axis: Axes, *, scale: Scale, vertical: bool) -> None:
-    """Set limits and ticks of the numeric axis."""
     if scale.limits is None:
         axis.margins(0.08)
         return
-    ticks = [0.0, 0.25, 0.5, 0.75, 1.0]
-    labels = ["0", ".25", ".5", ".75", "1"]
+    ticks, labels = [0.0, 0.25, 0.5, 0.75, 1.0], ["0", ".25", ".5", ".75", "1"]
     if vertical:
-        axis.set_ylim(*scale.limits)
+        axis.set(ylim=scale.limits)
         axis.set_yticks(ticks, labels)
     else:
-        axis.set_xlim(*scale.limits)
+        axis.set(xlim=scale.limits)
         axis.set_xticks(ticks, labels)
 
 
-def _offsets(count: int, total: float) -> list[float]:
+def offsets(count: int, total: float) -> list[float]:
+    """Return the positions of marks side by side, around zero."""
     step = total / max(count, 1)
     return [(place - (count - 1) / 2) * step for place in range(count)]
 
@@ -442,10 +393,10 @@ def placed_rows(
 ) -> Iterator[tuple[float, dict[str, Any]]]:
     """Yield the position and values of every model; the exact grammar has no row."""
     rows = [model for model in models if model != EXACT]
-    offsets = _offsets(len(corpora), 0.6 if len(corpora) > 1 else 0.0)
+    places = offsets(len(corpora), 0.6 if len(corpora) > 1 else 0.0)
     for record in table.to_dict("records"):
         if record["model"] != EXACT:
-            yield rows.index(record["model"]) + offsets[corpora.index(record["corpus"])], record
+            yield rows.index(record["model"]) + places[corpora.index(record["corpus"])], record
 
 
 def models_as_rows(
@@ -464,7 +415,12 @@ def models_as_rows(
         colour, mark = styles[record["model"]]
         corpus = corpora.index(record["corpus"])
         axis.plot(_interval(record), [y, y], color=colour, linewidth=1.6)
-        draw_near_range(axis, record, place=y, colour=colour)
+        # From the accuracy with near ties as wrong to that with near ties as right.
+        low, high = record.get(IF_WRONG, np.nan), record.get(IF_RIGHT, np.nan)
+        if high - low > 1e-9:
+            along = np.linspace(low, high, 2 * max(1, round((high - low) / (2 * _STEP))) + 1)
+            across = y + 0.13 * np.where(np.arange(len(along)) % 2, 1.0, -1.0)
+            axis.plot(along, across, color=colour, **ZIGZAG)
         if (reach := search_reach(record)) > 0.0:
             ends = [record["mean"] - reach, record["mean"] + reach]
             axis.plot(ends, [y, y], color=colour, **SEARCH_BAR)
@@ -491,7 +447,7 @@ def models_side_by_side(
     styles = model_styles(models)
     axis.axhline(scale.reference, **CHANCE_LINE, zorder=1)
     records = sorted(table.to_dict("records"), key=lambda row: values.index(row[x]))
-    for model, offset in zip(models, _offsets(len(models), 0.62), strict=True):
+    for model, offset in zip(models, offsets(len(models), 0.62), strict=True):
         rows = [row for row in records if row["model"] == model]
         places = [values.index(row[x]) + offset for row in rows]
         means = [row["mean"] for row in rows]
@@ -513,10 +469,12 @@ def models_side_by_side(
             [places[at] for at in near], [means[at] for at in near], mark, color=colour,
             markerfacecolor=PAPER,
         )  # fmt: skip
-    axis.set_xticks(range(len(values)), [_folded(value) for value in values])
+    axis.set_xticks(range(len(values)), [folded(value or "all items", most=3) for value in values])
     axis.set_xlim(-0.55, len(values) - 0.45)
     axis.grid(False, axis="x")
     spread(axis, scale=scale, vertical=True)
+    if is_first(axis):
+        axis.set_ylabel(scale.label)
 
 
 def _corpus_look(place: int, colour: str) -> dict[str, Any]:
@@ -539,11 +497,11 @@ def _interval(row: Mapping[str, float]) -> tuple[float, float]:
     return min(low, mean), max(high, mean)
 
 
-def _folded(name: object) -> str:
-    """Wrap a label to at most three lines."""
-    words, lines = figure_label(name or "all items").split(), [""]
-    for word in words:
-        if lines[-1] and len(lines[-1]) + len(word) > 9 and len(lines) < 3:
+def folded(name: object, *, width: int = 9, most: int | None = None) -> str:
+    """Wrap a label to lines of about ``width`` characters, at most ``most`` of them."""
+    lines = [""]
+    for word in figure_label(name).split():
+        if lines[-1] and len(lines[-1]) + len(word) > width and (not most or len(lines) < most):
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
     return "\n".join(lines)
@@ -551,50 +509,42 @@ def _folded(name: object) -> str:
 
 def widest_label(panels: Iterable[Sequence[str]]) -> float:
     """Return the width, in inches, at which the labels of all panels do not overlap."""
-    found = 0.0
+    widths = [0.0]
     for values in panels:
-        lines = [line for value in values for line in _folded(value).split("\n")]
-        found = max(found, len(values) * (0.1 + 0.075 * max(map(len, lines))))
-    return found
-
-
-def _handles(
-    models: Sequence[str], corpora: Sequence[str], scale: Scale, marks: bool
-) -> Iterator[Line2D]:
-    """Yield the entries of the legend."""
-    styles = model_styles(models)
-    for model in models:
-        colour, mark = styles[model]
-        if model == EXACT:
-            marker = mark if marks else "none"
-            label = scale.exact_label
-            yield Line2D([], [], **CEILING_LINE, marker=marker, markerfacecolor=PAPER, label=label)
-        elif marks:
-            yield Line2D([], [], color=colour, marker=mark, ls="none", label=figure_label(model))
-    if len(corpora) > 1:
-        for place, corpus in enumerate(corpora):
-            yield Line2D(
-                [], [], color=MUTED, marker="o", ls="none",
-                label=figure_label(corpus), **_corpus_look(place, MUTED),
-            )  # fmt: skip
-    yield Line2D([], [], **CHANCE_LINE, label=scale.reference_label)
+        lines = "\n".join(folded(value or "all items", most=3) for value in values).split("\n")
+        widths.append(len(values) * (0.1 + 0.075 * max(map(len, lines))))
+    return max(widths)
 
 
 def add_legend(
-    figure: ReportFigure,
-    table: pd.DataFrame,
-    *,
-    models: Sequence[str],
-    corpora: Sequence[str],
-    scale: Scale,
-    marks: bool,
-) -> None:
-    """Add one legend below all panels; models are listed only if they are not rows.
+    figure: ReportFigure, table: pd.DataFrame, *, models: Sequence[str], corpora: Sequence[str],
+    scale: Scale, marks: bool,
+) -> None:  # fmt: skip
+    """Add one legend below all panels; models are listed only if they are not rows (``marks``).
 
     ``table`` has the means that are drawn, and becomes the ``numbers`` of the figure.
     """
-    known = _handles(models_in_order(models), corpora, scale, marks)
-    place_legend(figure, [*known, *near_handles(table)])
+    handles = []
+    for model, (colour, mark) in model_styles(models_in_order(models)).items():
+        if model == EXACT:
+            look = {**CEILING_LINE, "marker": mark if marks else "none", "markerfacecolor": PAPER}
+            handles.append(Line2D([], [], **look, label=scale.exact_label))
+        elif marks:
+            label = figure_label(model)
+            handles.append(Line2D([], [], color=colour, marker=mark, ls="none", label=label))
+    dots: dict[str, Any] = {"color": MUTED, "marker": "o", "ls": "none"}
+    for place, corpus in enumerate(corpora if len(corpora) > 1 else ()):
+        look = {**dots, **_corpus_look(place, MUTED)}
+        handles.append(Line2D([], [], **look, label=figure_label(corpus)))
+    handles.append(Line2D([], [], **CHANCE_LINE, label=scale.reference_label))
+    # The marks of near ties that the table leads to.
+    known = table[table["model"] != EXACT]
+    if IF_RIGHT in table.columns and (known[IF_RIGHT] - known[IF_WRONG] > 1e-9).any():
+        look = {**dots, "marker": _MARK, "markersize": 18, "fillstyle": "none"}
+        handles.append(Line2D([], [], **look, label=RANGE_LABEL))
+    if NEAR_SHARE in table.columns and (known[NEAR_SHARE] >= MOSTLY_NEAR).any():
+        handles.append(Line2D([], [], **dots, markerfacecolor=PAPER, label=MEAN_LABEL))
+    place_legend(figure, handles)
     figure.numbers = table
 
 
@@ -606,12 +556,6 @@ def place_legend(figure: Figure, handles: Sequence[Line2D]) -> None:
         fits = len(handles)
     rows = -(-len(handles) // fits)
     columns = -(-len(handles) // rows)
-    figure.legend(
-        handles=_by_rows(handles, columns), loc="outside lower center", ncols=columns,
-        columnspacing=1.4,
-    )  # fmt: skip
-
-
-def _by_rows(handles: Sequence[Line2D], columns: int) -> list[Line2D]:
-    """Reorder the entries to be read row by row, as legends are filled column by column."""
-    return [one for column in range(columns) for one in handles[column::columns]]
+    # Legends are filled column by column, but read row by row.
+    by_rows = [handle for column in range(columns) for handle in handles[column::columns]]
+    figure.legend(handles=by_rows, loc="outside lower center", ncols=columns, columnspacing=1.4)

@@ -17,7 +17,7 @@ from matplotlib import image as mpl_image
 from matplotlib.axes import Axes
 
 from gardenpath.eval.display import EXACT, FAMILY_DISPLAYS
-from gardenpath.eval.report.content import Shown, Study
+from gardenpath.eval.report.content import ReportContent, ReportedAnalysis
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures import style as fonts
 from gardenpath.eval.report.figures.all import Picture, pictures, write_pictures
@@ -47,7 +47,7 @@ PREFIXES = (
 )
 
 
-def _picture(study: Study, name: str) -> Picture:
+def _picture(study: ReportContent, name: str) -> Picture:
     return next(picture for picture in pictures(study) if picture.name.startswith(name))
 
 
@@ -62,7 +62,9 @@ def _numbers(report: Path, name: str) -> pd.DataFrame:
     return pd.read_csv(report.parent / "figures" / f"{name}.csv")
 
 
-def test_the_numbers_of_a_figure_are_those_that_it_draws(report: Path, study: Study) -> None:
+def test_the_numbers_of_a_figure_are_those_that_it_draws(
+    report: Path, study: ReportContent
+) -> None:
     drawn = _numbers(report, "accuracy_by_class_toy_english")
     table = study.by_class[study.by_class["corpus"] == "toy_english"]
     assert drawn["model"].tolist() == table["model"].tolist()
@@ -77,14 +79,14 @@ def test_the_numbers_of_a_figure_are_those_that_it_draws(report: Path, study: St
     assert EXACT not in set(excess["model"])
 
 
-def test_the_numbers_of_a_sentence_have_its_words(report: Path, study: Study) -> None:
+def test_the_numbers_of_a_sentence_have_its_words(report: Path, study: ReportContent) -> None:
     drawn = _numbers(report, "sentence_islands_object_toy_english")
     chosen = study.surprisals.query("suite == 'islands_object' and item == 1")
     assert drawn["word"].tolist() == chosen["word"].tolist()
     np.testing.assert_allclose(drawn["surprisal_bits"], chosen["surprisal_bits"], atol=1e-6)
 
 
-def _with_near_ties(study: Study) -> Study:
+def _with_near_ties(study: ReportContent) -> ReportContent:
     """A study in which all outcomes of the rnng on Mandarin are near ties."""
     near = (study.items["model"] == "rnng") & (study.items["corpus"] == "toy_mandarin")
     items = study.items.assign(near_tie=near, outcome=study.items["outcome"].mask(near, 0.5))
@@ -95,7 +97,7 @@ def _legend(figure: style.ReportFigure) -> list[str]:
     return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
 
 
-def test_near_ties_are_drawn_as_such(study: Study) -> None:
+def test_near_ties_are_drawn_as_such(study: ReportContent) -> None:
     known = _with_near_ties(study)
     with style.look():
         accuracy = _picture(known, "mean_accuracy").draw()
@@ -122,12 +124,12 @@ def test_figures_are_well_formed_and_not_blank(report: Path) -> None:
         assert pixels.std() > 0.02, path
 
 
-def test_names_of_files_are_different(study: Study) -> None:
+def test_names_of_files_are_different(study: ReportContent) -> None:
     names = [picture.name for picture in pictures(study)]
     assert len(set(names)) == len(names)
 
 
-def test_drawing_twice_gives_the_same_bytes(study: Study) -> None:
+def test_drawing_twice_gives_the_same_bytes(study: ReportContent) -> None:
     picture = _picture(study, "sentence_classifier")
     files = []
     for _ in range(2):
@@ -139,14 +141,14 @@ def test_drawing_twice_gives_the_same_bytes(study: Study) -> None:
     assert "<dc:date>" not in files[0][0]
 
 
-def test_settings_of_the_caller_come_back(study: Study) -> None:
+def test_settings_of_the_caller_come_back(study: ReportContent) -> None:
     before = dict(mpl.rcParams)
     with style.look():
         _picture(study, "sentence_lengths").draw()
     assert dict(mpl.rcParams) == before
 
 
-def test_chinese_is_drawn_as_chinese(study: Study) -> None:
+def test_chinese_is_drawn_as_chinese(study: ReportContent) -> None:
     """Every word's outlines are in the figure, and matplotlib misses no glyph."""
     with warnings.catch_warnings(), style.look():
         warnings.simplefilter("error")
@@ -206,7 +208,7 @@ def test_variants_are_lined_up_by_region() -> None:
     assert [line.label for line in found.lines] == ["gap", "nogap"]
 
 
-def test_the_ceiling_is_a_line_and_no_row(study: Study) -> None:
+def test_the_ceiling_is_a_line_and_no_row(study: ReportContent) -> None:
     with style.look():
         figure = _picture(study, "mean_accuracy_toy_mandarin").draw()
     (axis,) = figure.axes
@@ -222,13 +224,13 @@ def test_an_analysis_with_estimates_draws_those_alone() -> None:
         [("a · syntax", 0.5, 0.1, 0.9)], columns=["term", "estimate", "low", "high"]
     )
     both = {"coefficients": estimate.assign(term="(Intercept)"), "estimates": estimate}
-    (row,) = estimate_rows(Shown(title="x", tables=both))
+    (row,) = estimate_rows(ReportedAnalysis(title="x", tables=both))
     assert (row.label, row.value, row.low, row.high) == ("a · syntax", 0.5, 0.1, 0.9)
 
 
-def _estimates(*rows: tuple[str, str, float, float, float]) -> Shown:
+def _estimates(*rows: tuple[str, str, float, float, float]) -> ReportedAnalysis:
     columns = ["model", "term", "estimate", "low", "high"]
-    return Shown(title="x", tables={"estimates": pd.DataFrame(rows, columns=columns)})
+    return ReportedAnalysis(title="x", tables={"estimates": pd.DataFrame(rows, columns=columns)})
 
 
 def test_labels_leave_out_what_all_rows_have() -> None:
@@ -276,7 +278,7 @@ def _labels(axis: Axes) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["accuracy_by_modifier", "differences_by_condition"])
-def test_modifiers_stand_from_plain_to_complex(study: Study, name: str) -> None:
+def test_modifiers_stand_from_plain_to_complex(study: ReportContent, name: str) -> None:
     with style.look():
         figure = _picture(study, f"{name}_toy_mandarin").draw()
     found = {axis.get_title(loc="left"): _labels(axis) for axis in figure.axes}
@@ -290,7 +292,7 @@ def test_modifiers_stand_from_plain_to_complex(study: Study, name: str) -> None:
             assert (np.diff(along) >= 0).all(), "no line goes back"
 
 
-def test_panels_have_the_conditions_that_have_data(study: Study) -> None:
+def test_panels_have_the_conditions_that_have_data(study: ReportContent) -> None:
     effects = study.effects
     own = effects["modifier"].isin(["object", "adjunct"])
     licensing = effects["effect"] == "licensing_interaction"
@@ -303,7 +305,7 @@ def test_panels_have_the_conditions_that_have_data(study: Study) -> None:
     assert len(_labels(one)) == 5 and _labels(other) == ["object", "adjunct"]
 
 
-def test_classes_with_one_modifier_each_have_models_as_rows(study: Study) -> None:
+def test_classes_with_one_modifier_each_have_models_as_rows(study: ReportContent) -> None:
     one = study.items[study.items["modifier"] == "none"]
     with style.look():
         figure = _picture(replace(study, items=one), "differences_by_condition").draw()
@@ -311,7 +313,7 @@ def test_classes_with_one_modifier_each_have_models_as_rows(study: Study) -> Non
     assert labels == ["unigram", "ngram", "lstm", "rnng", "transformer", "plm"]
 
 
-def test_captions_speak_of_complexity_where_it_is_known(study: Study) -> None:
+def test_captions_speak_of_complexity_where_it_is_known(study: ReportContent) -> None:
     known = _picture(study, "accuracy_by_modifier_toy_mandarin")
     assert known.title.startswith("Accuracy by complexity of the modifier")
     assert "simple to complex" in known.caption
@@ -319,7 +321,7 @@ def test_captions_speak_of_complexity_where_it_is_known(study: Study) -> None:
     assert other.title.startswith("Accuracy by modifier") and "complex" not in other.caption
 
 
-def test_the_layout_is_found_once(study: Study) -> None:
+def test_the_layout_is_found_once(study: ReportContent) -> None:
     with style.look():
         figure = _picture(study, "accuracy_by_class").draw()
         style.settle(figure)
@@ -341,7 +343,7 @@ def test_texts_look_for_other_fonts_only_where_they_must(monkeypatch: pytest.Mon
     assert rare.get_fontfamily() == [*fonts.bundled_families(), "DejaVu Serif"]
 
 
-def test_legends_read_row_by_row(study: Study) -> None:
+def test_legends_read_row_by_row(study: ReportContent) -> None:
     with style.look():
         figure = _picture(study, "wh_effects").draw()
         style.settle(figure)
@@ -357,4 +359,4 @@ def test_legends_read_row_by_row(study: Study) -> None:
 
 
 def test_a_study_with_nothing_has_no_figures(tmp_path: Path) -> None:
-    assert write_pictures(Study(title="empty"), tmp_path) == {}
+    assert write_pictures(ReportContent(title="empty"), tmp_path) == {}
