@@ -123,9 +123,9 @@ def _clauses(one: Evidence, *, models: Sequence[str], degrades: bool) -> Judgeme
         for (model, modifier), row in rows.items()
     )
     falls = [significant(row, -1) for row in rows.values()]
-    by_lme4 = [row["estimate"] < 0 and row["p_lme4"] < ALPHA for row in rows.values()]
-    if degrades and not all(falls) and all(by_lme4):
-        return depends(f"the optimum: with lme4's defaults all p are below .05, but: {said}")
+    nearly = [row["estimate"] < 0 and row["p"] < 0.1 for row in rows.values()]
+    if degrades and not all(falls) and all(nearly):
+        return depends(f"the level of significance: all p are below .1, but not below .05: {said}")
     return judged(all(falls) if degrades else not any(falls), said)
 
 
@@ -520,7 +520,7 @@ def _suites(one: Evidence) -> Iterator[StudyCell]:
 def _supervision(one: Evidence) -> Iterator[StudyCell]:
     for found in one.estimates("supervision"):
         pair = _PAIRS[str(found["architecture"])]
-        mark = stars(_as_published(found))
+        mark = stars(found["p"])
         sign = "✓" if found["estimate"] > 0 else "✗"
         yield StudyCell(
             source=one.source,
@@ -532,16 +532,10 @@ def _supervision(one: Evidence) -> Iterator[StudyCell]:
         )
 
 
-def _as_published(found: Mapping[str, Any]) -> float:
-    """Return the p value of lme4's defaults, which the paper used; else the exact one."""
-    return float(found["p"] if math.isnan(found["p_lme4"]) else found["p_lme4"])
-
-
 def _estimate_text(found: Mapping[str, Any]) -> str:
     """Say estimate and p as computed, and p of other tests and models of the same data."""
     texts = [
         f"b = {found['estimate']:.3f}, SE {found['standard_error']:.3f}, {_p(found['p'])}",
-        f"with lme4's defaults {_p(_as_published(found))}",
     ]
     if not math.isnan(found["p_satterthwaite"]):
         texts.append(f"with Satterthwaite's degrees of freedom {_p(found['p_satterthwaite'])}")
@@ -607,7 +601,7 @@ def _modifiers(one: Evidence) -> Iterator[StudyCell]:
             row=model,
             column=modifier,
             value=float(found["estimate"]),
-            stars=stars(_as_published(found)),
+            stars=stars(found["p"]),
             note=_estimate_text(found),
         )
 
@@ -636,10 +630,10 @@ MANDARIN = StudySpec(
             lacking="it needs RNNGs with LSTMs, or PLMs with Transformers, of one corpus",
             analysis=["supervision"],
             note="Logistic mixed models of the outcome of each comparison. ✓: the syntactic model "
-            "is more accurate, ✗: less accurate; * p ≤ .05, ** p ≤ .01, *** p ≤ .001, with lme4's "
-            "defaults as in the paper. The notes on cells have the exact numbers, and say which "
-            "effects are not significant if runs are nested within models: the first LSTM and the "
-            "first RNNG have nothing in common but their number.",
+            "is more accurate, ✗: less accurate; * p ≤ .05, ** p ≤ .01, *** p ≤ .001. The notes "
+            "on cells have the numbers, and say which effects are not significant if runs are "
+            "nested within models: the first LSTM and the first RNNG have nothing in common but "
+            "their number.",
         ),
         PartSpec(
             number="Figure 2", title="Mean accuracy by model", cells=_overall, lacking=_NO_RUNS,
@@ -688,9 +682,9 @@ MANDARIN = StudySpec(
             analysis=["modifier_effects"],
             note="Coefficients of linear mixed models of both corpora together, compared with no "
             "modifier. Stars are those "
-            "of lme4's defaults and the normal approximation, as in the paper. lme4's default "
-            "optimiser stops early here: the notes on cells have p at the better optimum, and with "
-            "Satterthwaite's degrees of freedom.",
+            "of the normal approximation, as in the paper, at the maximum of the likelihood; "
+            "the notes on cells have p with Satterthwaite's degrees of freedom. The search of the "
+            "paper's software stops before the maximum here; `modifier_effects.R` repeats it.",
         ),
         PartSpec(
             number="Table 6", title="Accuracy by model and class", cells=_by_class,

@@ -18,6 +18,7 @@ import pandas as pd
 
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.display import family_rank
+from gardenpath.eval.means import normal_interval
 from gardenpath.eval.statistics.analysis import AnalysisResult
 from gardenpath.eval.statistics.wording import ALPHA, prose_name
 
@@ -152,9 +153,6 @@ class StudyResult:
 # Means with intervals, and the cells made of them.
 
 
-# Half-width of a 95 % interval in standard errors (normal approximation).
-Z = 1.96
-
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 _RUN = ["model", "corpus", "seed", "run"]
@@ -170,13 +168,10 @@ def mean_cell(values: Sequence[float] | pd.Series, **keys: Any) -> StudyCell:
 
     ``keys`` are further fields of the cell: source, row, column and so on.
     """
-    known = np.asarray(values, dtype=np.float64)
-    known = known[~np.isnan(known)]
-    if not len(known):
+    if np.isnan(values).all():
         return StudyCell(n=0, **keys)
-    mean = float(known.mean())
-    reach = Z * float(known.std(ddof=1)) / math.sqrt(len(known)) if len(known) > 1 else math.nan
-    return StudyCell(value=mean, low=mean - reach, high=mean + reach, n=len(known), **keys)
+    found = normal_interval(values)
+    return StudyCell(value=found.mean, low=found.low, high=found.high, n=found.n, **keys)
 
 
 def suite_accuracies(items: pd.DataFrame) -> pd.DataFrame:

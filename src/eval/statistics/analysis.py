@@ -97,8 +97,7 @@ class MixedFit:
     ``log_likelihood`` is restricted for linear models. ``engine`` names the maximised likelihood.
     ``theta`` are the relative Cholesky factors of the random effects, named as in lme4.
     ``total_deviation`` is the standard deviation of single responses of a linear model given its
-    fixed effects. ``lme4`` are the fixed effects that lme4 has with its default settings, if they
-    were asked for.
+    fixed effects.
     """
 
     formula: str
@@ -114,7 +113,6 @@ class MixedFit:
     warnings: tuple[str, ...] = ()
     theta: Mapping[str, float] = field(default_factory=dict)
     total_deviation: float = math.nan
-    lme4: tuple[FixedEffect, ...] = ()
 
     @property
     def converged(self) -> bool:
@@ -305,8 +303,8 @@ class Analysis:
     A *mixed* model needs a formula and a family; ``codings`` specify the contrasts of its factors
     (``modifier: {kind: sum, levels: [none, adjective]}``). ``reference`` is the distribution of the
     test statistics of linear models. ``robustness`` are formulas of other models of the same rows,
-    by name, reported beside the first. With ``lme4_default``, the standard errors that lme4 has
-    with its default settings are computed too. With ``weights: error``, rows of a linear model are
+    by name, reported beside the first. With ``lme4_default``, the R script also fits each model
+    with lme4's default settings. With ``weights: error``, rows of a linear model are
     weighted by the search error of their response. A *t test* compares the mean of ``response``, or
     in contrasts the difference within items, with zero. *Within-item* intervals are computed for
     the mean ``response`` in each ``condition``, with the given ``method``. *Means* have intervals

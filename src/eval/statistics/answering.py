@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import StatisticsError
+from gardenpath.eval.means import NORMAL, normal_interval
 from gardenpath.eval.statistics import wording
 from gardenpath.eval.statistics.analysis import (
     ANY_EFFECT,
@@ -51,13 +52,11 @@ from gardenpath.eval.statistics.formulas import (
     parse_model_formula,
 )
 from gardenpath.eval.statistics.inference import (
-    NORMAL,
     EffectSize,
     PermutationTest,
     TTest,
     cohens_d,
     cohens_dz,
-    normal_interval,
     odds_ratio,
     permutation_test,
     t_test,
@@ -259,7 +258,6 @@ def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: An
         family=analysis.family,
         codings=codings,
         weights=weight_column(analysis, rows),
-        lme4_default=analysis.lme4_default,
     )
     others = robustness_fits(analysis, rows, codings)
     substitutes = {
@@ -279,7 +277,7 @@ def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: An
             robustness={name: one for name, one in others.items() if isinstance(one, MixedFit)},
         )
     )
-    for place, found in enumerate(fit.fixed):
+    for found in fit.fixed:
         effect = tested(found, analysis.reference)
         replaced = substitutes.get(effect.name)
         checks = (
@@ -289,8 +287,7 @@ def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: An
                 check_effect(name, one, effect, analysis.reference) for name, one in others.items()
             ]
         )
-        theirs = tested(fit.lme4[place], analysis.reference) if fit.lme4 else None
-        row = _effect_row(fit, found, effect, replaced, checks, theirs, analysis)
+        row = _effect_row(fit, found, effect, replaced, checks, analysis)
         answers.add("coefficients", part, {**row, "term": effect.name})
         if is_asked(analysis, effect.name):
             asked = answers.add("estimates", part, {**row, "term": label(part, effect.name)})
@@ -368,7 +365,6 @@ def _effect_row(
     effect: FixedEffect,
     replaced: Substitute | None,
     checks: list[Check],
-    theirs: FixedEffect | None,
     analysis: Analysis,
 ) -> Row:
     """Return the numbers of an effect; ``found`` has the t test, ``effect`` the chosen one."""
@@ -394,9 +390,6 @@ def _effect_row(
         size=_size(fit, effect),
         singular=fit.singular,
         robustness="; ".join(one.said for one in checks if not one.agrees),
-        estimate_lme4=theirs.estimate if theirs else math.nan,
-        standard_error_lme4=theirs.standard_error if theirs else math.nan,
-        p_lme4=theirs.p if theirs else math.nan,
         test="t test" if is_linear and analysis.reference == "satterthwaite" else "z test",
     )
 
@@ -438,7 +431,6 @@ def _numbers(row: Row) -> str:
 def _remarks(row: Row, found: FixedEffect, analysis: Analysis) -> list[str]:
     """Return what a reader must know about a p value."""
     remarks = adjustment(row)
-    is_found = wording.is_significant(row["p"])
     if row["singular"]:
         remarks.append("singular fit")
     if found.df is not None and found.df < _FEW_DEGREES:
@@ -452,11 +444,6 @@ def _remarks(row: Row, found: FixedEffect, analysis: Analysis) -> list[str]:
             else f"by the normal approximation, {wording.p_value(found.p_normal)}"
         )
         remarks.append(other)
-    if math.isfinite(row["p_lme4"]) and wording.is_significant(row["p_lme4"]) != is_found:
-        numbers = (
-            f"SE {wording.rounded(row['standard_error_lme4'])}, {wording.p_value(row['p_lme4'])}"
-        )
-        remarks.append(f"with lme4's default settings, {numbers}")
     return remarks
 
 

@@ -27,8 +27,7 @@ ESTIMATE_COLUMNS = (
     *("p", "p_normal", "p_satterthwaite", "p_adjusted", "correction"),
     *("low", "high", "deviation", "half_width", "n"),
     *("effect_size", "effect_size_low", "effect_size_high", "effect_size_kind"),
-    *("singular", "robustness", "estimate_lme4", "standard_error_lme4", "p_lme4"),
-    *("test", "remark"),
+    *("singular", "robustness", "test", "remark"),
 )
 _TEXTS = ("term", "correction", "effect_size_kind", "robustness", "test", "remark")
 

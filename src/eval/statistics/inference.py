@@ -20,6 +20,7 @@ from scipy.stats import t as student
 
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import StatisticsError
+from gardenpath.eval.means import LEVEL, NORMAL, Interval
 from gardenpath.eval.statistics import wording
 from gardenpath.eval.statistics.formulas import Correction, WithinMethod
 
@@ -103,25 +104,6 @@ def pearson(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Corr
 # Confidence intervals of means: bootstrap over items, within items, and one-sample t tests.
 
 
-RESAMPLES = 2000
-LEVEL = 0.95
-# The factor of a standard error that papers use for 95 %.
-NORMAL = 1.96
-
-# Maximum number of resampled values in memory.
-_BLOCK = 2_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
-    """The mean of ``n`` units and its confidence interval."""
-
-    mean: float
-    low: float
-    high: float
-    n: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TTest:
     """A two-sided one-sample t test with the confidence interval of the mean."""
@@ -139,58 +121,6 @@ class TTest:
     def standard_error(self) -> float:
         """The standard error of the mean."""
         return self.deviation / math.sqrt(self.n)
-
-
-def normal_interval(values: ArrayLike) -> Interval:
-    """Return the mean with an interval of 1.96 standard errors; missing values are dropped.
-
-    A single value, which has no standard error, has no interval either (NaN).
-    """
-    flat = np.asarray(values, dtype=np.float64)
-    flat = flat[np.isfinite(flat)]
-    if not len(flat):
-        raise StatisticsError("there are no values")
-    mean = float(flat.mean())
-    error = float(flat.std(ddof=1)) / math.sqrt(len(flat)) if len(flat) > 1 else math.nan
-    return Interval(mean=mean, low=mean - NORMAL * error, high=mean + NORMAL * error, n=len(flat))
-
-
-def bootstrap_mean(
-    values: ArrayLike,
-    *,
-    items: Sequence[Any] | NDArray[Any] | None = None,
-    samples: int = RESAMPLES,
-    seed: int = 0,
-    level: float = LEVEL,
-) -> Interval:
-    """Compute the percentile bootstrap interval of a mean.
-
-    If ``items`` are given (one per value), values are averaged by item and items are resampled,
-    because several seeds or comparisons of an item are not independent. Missing values are dropped.
-    """
-    units = _units(values, items)
-    if not len(units):
-        return Interval(mean=math.nan, low=math.nan, high=math.nan, n=0)
-    dice = np.random.default_rng(seed)
-    size = len(units)
-    rows = max(1, _BLOCK // size)
-    means = np.concatenate(
-        [
-            units[dice.integers(size, size=(min(rows, samples - start), size))].mean(axis=1)
-            for start in range(0, samples, rows)
-        ]
-    )
-    low, high = np.quantile(means, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return Interval(mean=float(units.mean()), low=float(low), high=float(high), n=size)
-
-
-def _units(values: ArrayLike, items: Sequence[Any] | NDArray[Any] | None) -> np.ndarray[Any, Any]:
-    flat = np.asarray(values, dtype=np.float64)
-    finite = np.isfinite(flat)
-    if items is None:
-        return flat[finite]
-    places, _ = pd.factorize(np.asarray(items)[finite])
-    return np.bincount(places, flat[finite]) / np.bincount(places)
 
 
 def t_test(values: ArrayLike, *, against: float = 0.0, level: float = LEVEL) -> TTest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,6 @@ from gardenpath.eval.statistics.analysis import (
 )
 from gardenpath.eval.statistics.design import (
     Design,
-    Units,
     build_design,
     in_usual_units,
     separated_effects,
@@ -34,7 +33,6 @@ from gardenpath.eval.statistics.design import (
 from gardenpath.eval.statistics.formulas import Coding, Distribution
 from gardenpath.eval.statistics.likelihoods import (
     LaplaceLikelihood,
-    Lme4Deviance,
     ProfiledLikelihood,
 )
 
@@ -169,23 +167,6 @@ def is_settled(gradient: Floats, curvatures: Floats) -> bool:
     return bool(np.sum(gradient**2 / np.maximum(curvatures, 1e-3)) < 1e-3)
 
 
-def bounded_search(objective: Callable[[Floats], float], is_scale: NDArray[np.bool_]) -> Floats:
-    """Return where a search like that of ``lmer`` stops, which is not always the minimum.
-
-    lme4 minimises without derivatives, with scales bounded below by zero, from scales of 1.
-    Deviances are flat at a scale of zero, so a search that reaches this bound can stay there
-    although the deviance is lower elsewhere. This search is of the same kind (COBYQA, the successor
-    of BOBYQA in lme4) and stops at the same points in the models of the published studies; in
-    others it can differ from lme4's.
-    """
-    bounds = [(0.0, None) if one else (None, None) for one in is_scale]
-    # The initial radius is that of BOBYQA in R for a start at 1.
-    options = {"initial_tr_radius": 0.2, "maxfev": 3000}
-    start = is_scale.astype(np.float64)
-    found = minimize(objective, start, method="COBYQA", bounds=bounds, options=options)
-    return np.asarray(found.x, dtype=np.float64)
-
-
 # ----------------------------------------------------------------------------
 # Linear and generalised linear mixed models with lme4 formulas.
 #
@@ -212,22 +193,17 @@ def fit_mixed(
     family: Distribution,
     codings: Mapping[str, Coding] | None = None,
     weights: str | None = None,
-    lme4_default: bool = False,
 ) -> MixedFit:
     """Fit a model; ``weights`` names a column, with the same meaning as in lme4.
 
     It has the numbers of trials of a binomial model, or the prior weights of a linear model, whose
     residual variance is inversely proportional to them.
     A search that does not converge is repeated from other standard deviations of the random
-    effects. With ``lme4_default``, what lme4 would report with its default settings is computed
-    too (``MixedFit.lme4``).
+    effects.
     """
     design = build_design(formula, table, codings=codings, weights=weights)
     _check(design, family)
-    fit = partial(
-        _binomial_fit if family == "binomial" else _linear_fit,
-        lme4_default=lme4_default and bool(design.terms),
-    )
+    fit = _binomial_fit if family == "binomial" else _linear_fit
     # The matrices are small: threads of the linear algebra library cost more than they save.
     with _libraries().limit(limits=1, user_api="blas"):
         return _best_fit(design, fit)
@@ -270,7 +246,7 @@ def _check(design: Design, family: Distribution) -> None:
         raise StatisticsError(f"{what} must be positive")
 
 
-def _binomial_fit(design: Design, start: float, *, lme4_default: bool) -> MixedFit:
+def _binomial_fit(design: Design, start: float) -> MixedFit:
     """Maximise the Laplace approximation; all random effects start with one deviation."""
     if separated := separated_effects(design):
         return _separated_fit(design, separated)
@@ -290,10 +266,6 @@ def _binomial_fit(design: Design, start: float, *, lme4_default: bool) -> MixedF
         failure = "divergence"
     elif not is_minimum or not is_settled(gradient, np.diag(second)):
         failure = "no convergence"
-    theirs: tuple[FixedEffect, ...] = ()
-    if lme4_default and failure is None:
-        estimates, spreads = Lme4Deviance(scaled, theta).fixed(np.append(theta, beta))
-        theirs = fixed_effects(design, estimates / units.fixed, spreads / units.fixed, None)
     return MixedFit(
         formula=design.formula,
         family="binomial",
@@ -307,7 +279,6 @@ def _binomial_fit(design: Design, start: float, *, lme4_default: bool) -> MixedF
         engine="laplace",
         warnings=(*remarks(design), *_binomial_remarks(design, is_minimum)),
         theta=named_theta(design, theta / units.theta),
-        lme4=theirs,
     )
 
 
@@ -369,7 +340,7 @@ def _binomial_covariance(
     return np.asarray(2.0 * spread), True
 
 
-def _linear_fit(design: Design, start: float, *, lme4_default: bool) -> MixedFit:
+def _linear_fit(design: Design, start: float) -> MixedFit:
     """Maximise the restricted likelihood; all random effects start with one deviation."""
     scaled, units = in_usual_units(design)
     likelihood = ProfiledLikelihood(scaled, restricted=True)
@@ -385,11 +356,6 @@ def _linear_fit(design: Design, start: float, *, lme4_default: bool) -> MixedFit
     errors = np.sqrt(np.diag(likelihood.covariance(theta, solution.sigma)))
     residual = RandomEffect(group=RESIDUAL, name="", variance=solution.sigma**2)
     freedom = likelihood.degrees_of_freedom(theta)
-    is_singular = scaled.is_singular(theta)
-    # lme4 finds the same optimum unless a random effect has no variance of its own.
-    theirs = fixed_effects(design, solution.beta / units.fixed, errors / units.fixed, freedom)
-    if lme4_default and is_singular:
-        theirs = _bounded_effects(scaled, likelihood, units)
     return MixedFit(
         formula=design.formula,
         family="gaussian",
@@ -400,21 +366,9 @@ def _linear_fit(design: Design, start: float, *, lme4_default: bool) -> MixedFit
         log_likelihood=-deviance / 2.0 - float(np.log(units.fixed).sum()),
         n=design.rows,
         failure=None if settled else "no convergence",
-        singular=is_singular,
+        singular=scaled.is_singular(theta),
         engine="profiled",
         warnings=tuple(remarks(design)),
         theta=named_theta(design, theta / units.theta),
         total_deviation=likelihood.total_deviation(theta),
-        lme4=theirs if lme4_default else (),
     )
-
-
-def _bounded_effects(
-    design: Design, likelihood: ProfiledLikelihood, units: Units
-) -> tuple[FixedEffect, ...]:
-    """Return the fixed effects where lme4's search would stop; ``design`` is in usual units."""
-    theta = bounded_search(likelihood.deviance, design.is_scale)
-    solution = likelihood.solve(theta)
-    errors = np.sqrt(np.diag(likelihood.covariance(theta, solution.sigma)))
-    freedom = likelihood.degrees_of_freedom(theta)
-    return fixed_effects(design, solution.beta / units.fixed, errors / units.fixed, freedom)

@@ -20,8 +20,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gardenpath.errors import StatisticsError
+from gardenpath.eval.means import bootstrap_mean
 from gardenpath.eval.statistics.analysis import CONTRAST, METRIC, RESPONSE_SE, VALUE, Analysis
-from gardenpath.eval.statistics.inference import bootstrap_mean
 from gardenpath.eval.suites.outcomes import USABLE
 from gardenpath.store.tables import ERROR_COLUMNS
 from gardenpath.util import key

@@ -28,6 +28,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Literal, cast
 
 import pandas as pd
@@ -561,24 +562,18 @@ def _row(
     return {
         "level": level,
         "name": name,
-        "accuracy": _mean_of_means(groups, lambda one: one.accuracy(tie_counts)),
-        "accuracy_ties_half": _mean_of_means(groups, lambda one: one.accuracy_ties_half),
+        "accuracy": fmean(
+            fmean(one.count.accuracy(tie_counts) for one in group) for group in groups
+        ),
+        "accuracy_ties_half": fmean(
+            fmean(one.count.accuracy_ties_half for one in group) for group in groups
+        ),
         "paradigms": len(members),
         "pairs": sum(one.count.pairs for one in members),
         "ties": sum(one.count.ties for one in members),
         "missing": sum(one.count.missing for one in members),
         NEAR_TIES: sum(one.count.near_ties for one in members),
     }
-
-
-def _mean_of_means(
-    groups: Sequence[Sequence[_Paradigm]], accuracy: Callable[[_Count], float]
-) -> float:
-    return _mean([_mean([accuracy(one.count) for one in group]) for group in groups])
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
 
 
 # ----------------------------------------------------------------------------
