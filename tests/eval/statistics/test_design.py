@@ -18,7 +18,6 @@ from scipy.stats import multivariate_normal
 
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import StatisticsError
-from gardenpath.eval.statistics import rscript as r
 from gardenpath.eval.statistics.analysis import MixedFit
 from gardenpath.eval.statistics.design import (
     Design,
@@ -33,7 +32,7 @@ from gardenpath.eval.statistics.likelihoods import (
     ProfiledLikelihood,
 )
 from gardenpath.eval.statistics.mixed import fit_mixed
-from tests.eval.statistics.r_program import r_table
+from tests.eval.statistics.r_program import r_functions, r_table
 from tests.eval.statistics.released import mandarin_items
 from tests.eval.statistics.tables import slopes_table
 
@@ -225,7 +224,7 @@ def test_estimates_are_those_of_lme4(tmp_path: Path) -> None:
         f'report(list(name = "{one}"), {"lmer" if more else "lm"}({one}, d, weights = w{more}))'
         for one, more in settings.items()
     ]
-    code = "\n".join([r.LME4, r.LMER_TEST, r.ADD, r.REPORT, *calls])
+    code = "\n".join([r_functions("lme4", "lmer_test", "add", "report"), *calls])
     found = r_table(tmp_path, code, "do.call(rbind, rows)", d=table)
     for formula in formulas:
         fit = fit_mixed(formula, table, family="gaussian", weights="w")
@@ -393,7 +392,7 @@ def test_grouped_binomial_model(tmp_path: Path) -> None:
 def _r_fits(folder: Path, calls: Mapping[str, str], **tables: pd.DataFrame) -> pd.DataFrame:
     """What scripts report of the models of some calls, by the name of each call."""
     lines = [f'report(list(name = "{name}"), {call})' for name, call in calls.items()]
-    code = "\n".join([r.LME4, r.LMER_TEST, r.ADD, r.REPORT, *lines])
+    code = "\n".join([r_functions("lme4", "lmer_test", "add", "report"), *lines])
     return r_table(folder, code, "do.call(rbind, rows)", **tables)
 
 
