@@ -1,15 +1,18 @@
-"""Factorizations of symmetric positive definite matrices with a fixed sparsity pattern.
+"""The random effects matrix row by row, and factorizations of its cross products.
 
-The sparsity pattern of the random effects depends only on the table, so it is computed once
-(``CrossPattern``). Small matrices get a dense factor, which is fastest. Large matrices get a sparse
-factor, because an item's random effects share rows with few other effects. If one term has most of
-the effects, ``arrow_factor`` is faster than both.
+``Loadings`` stores Z for ``design``; the likelihoods factor ``A'WA + I`` with it at every step of
+their search. The sparsity pattern depends only on the table, so it is computed once. Small matrices
+get a dense factor, which is fastest. Large matrices get a sparse factor, because an item's random
+effects share rows with few other effects. If one term has most of the effects, the factor of an
+arrow is faster than both. Nothing here knows what is fitted.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -254,15 +257,14 @@ def _sums(places: NDArray[np.intp], values: Floats, length: int) -> Floats:
     return np.asarray(np.bincount(places, values.ravel(), minlength=length), np.float64)
 
 
-def dominant_term(sizes: NDArray[np.intp], levels: NDArray[np.intp]) -> int | None:
-    """Return the index of the term for which an arrow is the fastest factor, if there is one."""
-    if not len(sizes):
+def dominant_term(effects: Sequence[int]) -> int | None:
+    """Return the index of the term for which an arrow is the fastest factor, if there is one.
+
+    ``effects`` are the numbers of random effects of all terms.
+    """
+    if not effects or max(effects) < _FEWEST_EFFECTS or sum(effects) - max(effects) > _MOST_OTHERS:
         return None
-    effects = sizes * levels
-    largest = int(np.argmax(effects))
-    others = int(effects.sum() - effects[largest])
-    is_worth = effects[largest] >= _FEWEST_EFFECTS and others <= _MOST_OTHERS
-    return largest if is_worth else None
+    return effects.index(max(effects))
 
 
 # ----------------------------------------------------------------------------
@@ -274,39 +276,33 @@ def dominant_term(sizes: NDArray[np.intp], levels: NDArray[np.intp]) -> int | No
 # intercept. The likelihoods only need sums over these entries.
 
 
+@dataclass(frozen=True)
 class Loadings:
-    """The entries of Z in each row, and products with ZΛ(θ).
+    """The entries of Z in each row, (rows, width), and products with ZΛ(θ).
 
     A random term has ``sizes`` effects at each of ``levels`` levels; its columns in Z are ordered
     by level. ``places`` are the row and column of each parameter θ within the block of all terms.
     """
 
-    def __init__(
-        self,
-        random: Any,
-        *,
-        sizes: Sequence[int],
-        levels: Sequence[int],
-        places: Sequence[tuple[int, int]],
-    ) -> None:
-        self.size: int = random.shape[1]
-        self.places = tuple(places)
-        self.columns, self.values = _entries(random, sizes, levels)
-        self._sizes = np.asarray(sizes, dtype=np.intp)
-        self._levels = np.asarray(levels, dtype=np.intp)
+    columns: NDArray[np.intp]
+    values: Floats
+    sizes: tuple[int, ...]
+    levels: tuple[int, ...]
+    places: tuple[tuple[int, int], ...]
+
+    @cached_property
+    def size(self) -> int:
+        """The number of random effects."""
+        return sum(map(operator.mul, self.sizes, self.levels))
 
     @cached_property
     def _pattern(self) -> CrossPattern | ArrowPattern:
-        term = dominant_term(self._sizes, self._levels)
+        effects = list(map(operator.mul, self.sizes, self.levels))
+        term = dominant_term(effects)
         if term is None:
             return CrossPattern(self.columns, self.size)
-        start = int((self._sizes * self._levels)[:term].sum())
-        size, levels = int(self._sizes[term]), int(self._levels[term])
+        start, size, levels = sum(effects[:term]), self.sizes[term], self.levels[term]
         return ArrowPattern(self.columns, self.size, start=start, size=size, levels=levels)
-
-    @cached_property
-    def _flat(self) -> NDArray[np.intp]:
-        return self.columns.ravel()
 
     def scaled(self, theta: Floats) -> Floats:
         """Return the entries of ZΛ in the same columns, (rows, width)."""
@@ -322,8 +318,7 @@ class Loadings:
 
     def backward(self, entries: Floats, rows: Floats) -> Floats:
         """Return ``A'r`` for the matrix A with these entries."""
-        weighted = (entries * rows[:, None]).ravel()
-        return np.asarray(np.bincount(self._flat, weighted, minlength=self.size), np.float64)
+        return _sums(self.columns.ravel(), entries * rows[:, None], self.size)
 
     def factor(self, entries: Floats, weights: Floats) -> PositiveFactor:
         """Factor ``A'WA + I`` for the matrix A with these entries."""
@@ -335,24 +330,3 @@ class Loadings:
         ``factor`` is that of H.
         """
         return np.asarray(np.einsum("ra,rab->rb", entries, factor.cells(self.columns)))
-
-
-def _entries(
-    random: Any, sizes: Sequence[int], levels: Sequence[int]
-) -> tuple[NDArray[np.intp], Floats]:
-    """Return columns and values of each row of Z; missing entries have the value zero."""
-    widths, counts = np.asarray(sizes, dtype=np.intp), np.asarray(levels, dtype=np.intp)
-    starts = np.concatenate([[0], np.cumsum(widths * counts)]).astype(np.intp)
-    offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
-    rows = np.repeat(np.arange(random.shape[0]), np.diff(random.indptr))
-    terms = np.searchsorted(starts, random.indices, side="right") - 1
-    within = random.indices - starts[terms]
-    level_of = np.zeros((random.shape[0], len(widths)), dtype=np.intp)
-    level_of[rows, terms] = within // widths[terms]
-    columns = np.zeros((random.shape[0], int(offsets[-1])), dtype=np.intp)
-    for term, width in enumerate(widths):
-        block = starts[term] + level_of[:, term, None] * width + np.arange(width)
-        columns[:, offsets[term] : offsets[term + 1]] = block
-    values = np.zeros(columns.shape)
-    values[rows, offsets[terms] + within % widths[terms]] = random.data
-    return columns, values

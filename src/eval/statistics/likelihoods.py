@@ -15,7 +15,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse
 from scipy.special import expit, gammaln
 
 from gardenpath.data.arrays import Floats
@@ -185,7 +184,9 @@ def _with_equal_variances(design: Design) -> Design:
         design,
         response=roots * design.response,
         fixed=roots[:, None] * design.fixed,
-        random=scipy.sparse.csr_array(scipy.sparse.diags_array(roots) @ design.random),
+        loadings=dataclasses.replace(
+            design.loadings, values=roots[:, None] * design.loadings.values
+        ),
         weights=np.ones(design.rows),
     )
 

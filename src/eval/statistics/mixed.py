@@ -252,7 +252,7 @@ def _binomial_fit(design: Design, start: float) -> MixedFit:
         return _separated_fit(design, separated)
     scaled, units = in_usual_units(design)
     likelihood = LaplaceLikelihood(scaled)
-    count = len(design.entries)
+    count = len(design.is_scale)
     is_scale = np.append(design.is_scale, np.zeros(design.fixed.shape[1], dtype=bool))
     begin = np.append(start * design.is_scale, _plain_start(scaled))
     best = search(likelihood.deviance, begin, is_scale)

@@ -24,7 +24,7 @@ from gardenpath.eval.statistics.analysis import (
     MixedFit,
 )
 from gardenpath.eval.statistics.answering import is_asked
-from gardenpath.eval.statistics.formulas import Correction, parse_model_formula
+from gardenpath.eval.statistics.formulas import Correction, in_backticks, parse_model_formula
 from gardenpath.store.files import write_text
 from gardenpath.store.tables import write_table
 from gardenpath.util import file_stem
@@ -150,10 +150,8 @@ def _numbers(result: AnalysisResult) -> list[str]:
 
 def _name(column: str) -> str:
     """Return a column name in R syntax, in backticks if necessary."""
-    if _PLAIN_NAME.fullmatch(column) and column not in _RESERVED:
-        return column
-    escaped = column.replace("\\", "\\\\").replace("`", "\\`")
-    return f"`{escaped}`"
+    is_plain = _PLAIN_NAME.fullmatch(column) and column not in _RESERVED
+    return column if is_plain else in_backticks(column)
 
 
 def write_result(folder: Path, result: AnalysisResult) -> None:
