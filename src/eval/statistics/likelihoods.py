@@ -1,17 +1,20 @@
-"""The Laplace approximation to the likelihood of binomial mixed models, with exact gradients.
+"""Likelihoods of mixed models with exact gradients, which ``mixed`` maximises.
 
-For parameters θ (random effects) and β (fixed effects), let û be the modes of the random effects,
-which minimise the penalised deviance ``d(u) = −2 log p(y | u) + u'u``. The approximation is
+Binomial models have the Laplace approximation. For parameters θ (random effects) and β (fixed
+effects), let û be the modes of the random effects, which minimise the penalised deviance
+``d(u) = −2 log p(y | u) + u'u``. The approximation is
 
     −2 log L(θ, β)  ≈  d(û) + log |H|,    H = Λ'Z'WZΛ + I,
 
 with W the variances of the responses at û (Bates et al. 2015). lme4 minimises it if nAGQ = 1.
+Linear models have the profiled likelihood (below). Nothing is searched or reported here.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +22,7 @@ from scipy.special import expit, gammaln
 
 from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.design import Design
-from gardenpath.eval.statistics.factors import PositiveFactor
+from gardenpath.eval.statistics.factors import Factor
 
 _NEWTON_STEPS = 200
 # The Newton decrement bounds the distance of the penalised deviance from its minimum. The error of
@@ -30,6 +33,19 @@ _NEAR = 1e-10
 _SMALLEST_STEP = 1e-8
 
 
+def hessian(gradient: Callable[[Floats], Floats], parameters: Floats, sizes: Floats) -> Floats:
+    """Approximate second derivatives by central differences of exact gradients.
+
+    ``sizes`` are the magnitudes of the parameters.
+    """
+    rows = [
+        (gradient(parameters + step) - gradient(parameters - step)) / (2.0 * step.sum())
+        for step in np.diag(1e-4 * sizes)
+    ]
+    second = np.array(rows).reshape(len(rows), len(rows))
+    return np.asarray((second + second.T) / 2.0)
+
+
 @dataclass(frozen=True, slots=True)
 class _Mode:
     """The minimum of the penalised deviance, with means and factor at that point."""
@@ -37,7 +53,7 @@ class _Mode:
     effects: Floats  # û
     means: Floats
     deviance: float  # d(û)
-    factor: PositiveFactor  # of H
+    factor: Factor  # of H
 
 
 class LaplaceLikelihood:
@@ -156,9 +172,6 @@ class LaplaceLikelihood:
 # by √w, which makes their residual variances equal, and −2 log L loses the Jacobian Σ log w.
 
 
-_STEP = 1e-4
-
-
 @dataclass(frozen=True, slots=True)
 class Solution:
     """The optimal fixed effects and residual variance for given θ."""
@@ -168,7 +181,7 @@ class Solution:
     information: Floats  # of β, with a residual variance of 1: X'V⁻¹X
     rss: float  # penalised residual sum of squares: y'Py
     entries: Floats  # of ZΛ
-    factor: PositiveFactor  # of Λ'Z'ZΛ + I; all of these with weighted rows
+    factor: Factor  # of Λ'Z'ZΛ + I; all of these with weighted rows
     whitened: Floats  # V⁻¹X, (rows, coefficients)
     explained: Floats  # Λ'Z'V⁻¹X, (random effects, coefficients)
     residuals: Floats  # Py
@@ -263,7 +276,10 @@ class ProfiledLikelihood:
         respect to the variance parameters (θ, σ), and A the covariance matrix of these parameters.
         """
         solution = self.solve(theta)
-        precision = self._curvature(np.append(theta, solution.sigma)) / 2.0
+        parameters = np.append(theta, solution.sigma)
+        sizes = np.maximum(1.0, np.abs(parameters))
+        sizes[-1] = solution.sigma  # so that the residual deviation stays positive
+        precision = hessian(self._all_slopes, parameters, sizes) / 2.0
         values, vectors = np.linalg.eigh(precision)
         # If a variance is zero, the deviance can be flat or concave; ignore such directions.
         safe = values > 1e-8 * max(values.max(), 1e-300)
@@ -311,18 +327,6 @@ class ProfiledLikelihood:
             inverse = np.linalg.inv(solution.information)
             slopes -= [float(np.sum(inverse * change)) for change in self._changes(solution)]
         return np.asarray(2.0 * slopes)
-
-    def _curvature(self, parameters: Floats) -> Floats:
-        """Approximate the Hessian with respect to (θ, σ) by central differences."""
-        sizes = np.maximum(1.0, np.abs(parameters))
-        sizes[-1] = parameters[-1]  # so that the residual deviation stays positive
-        steps = np.diag(_STEP * sizes)
-        rows = [
-            (self._all_slopes(parameters + step) - self._all_slopes(parameters - step))
-            / (2.0 * step.sum())
-            for step in steps
-        ]
-        return np.asarray((np.array(rows) + np.array(rows).T) / 2.0)
 
     def _all_slopes(self, parameters: Floats) -> Floats:
         solution, sigma = self.solve(parameters[:-1]), float(parameters[-1])

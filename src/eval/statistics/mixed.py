@@ -1,4 +1,9 @@
-"""Fixed effects with tests and intervals, and random effects, of a fitted mixed model."""
+"""Fitting of linear and generalised linear mixed models with lme4 formulas.
+
+``fit_mixed`` is called by ``answering`` and by users. The likelihoods have exact gradients, so a
+quasi-Newton search finds the maximum in a few dozen steps, with accurate standard errors. What a
+table does not identify is said in the warnings of the fit, never hidden.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +39,7 @@ from gardenpath.eval.statistics.formulas import Coding, Distribution
 from gardenpath.eval.statistics.likelihoods import (
     LaplaceLikelihood,
     ProfiledLikelihood,
+    hessian,
 )
 
 _FEW_LEVELS = 5
@@ -134,32 +140,26 @@ def search(objective: Objective, start: Floats, is_scale: NDArray[np.bool_]) -> 
     zero is always a stationary point. Each scale that ends at zero is therefore displaced slightly,
     and the search is repeated from there if the deviance decreases.
     """
-    best = _descend(objective, start)
+
+    def descend(begin: Floats) -> Optimum:
+        options = {"maxiter": 1000, "ftol": 1e-14, "gtol": 1e-6}
+        end = minimize(objective, begin, jac=True, method="L-BFGS-B", options=options)
+        return Optimum(np.asarray(end.x), float(end.fun))
+
+    best = descend(start)
     for number in np.flatnonzero(is_scale):
         if abs(best.parameters[number]) < _NUDGE / 10.0:
             moved = best.parameters.copy()
             moved[number] = _NUDGE
             if objective(moved)[1][number] < 0.0:
-                best = min(best, _descend(objective, moved), key=lambda optimum: optimum.deviance)
+                best = min(best, descend(moved), key=lambda optimum: optimum.deviance)
     return best
 
 
-def _descend(objective: Objective, start: Floats) -> Optimum:
-    options = {"maxiter": 1000, "ftol": 1e-14, "gtol": 1e-6}
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
-    return Optimum(np.asarray(found.x), float(found.fun))
-
-
-def hessian(objective: Objective, parameters: Floats) -> Floats:
-    """Approximate the Hessian by central differences of exact gradients."""
-    steps = np.diag(1e-4 * np.maximum(1.0, np.abs(parameters)))
-    if not len(parameters):
-        return np.zeros((0, 0))
-    rows = [
-        (objective(parameters + step)[1] - objective(parameters - step)[1]) / (2.0 * step.sum())
-        for step in steps
-    ]
-    return np.asarray((np.array(rows) + np.array(rows).T) / 2.0)
+def _second(objective: Objective, parameters: Floats) -> Floats:
+    """Return the second derivatives of a deviance."""
+    sizes = np.maximum(1.0, np.abs(parameters))
+    return hessian(lambda moved: objective(moved)[1], parameters, sizes)
 
 
 def is_settled(gradient: Floats, curvatures: Floats) -> bool:
@@ -168,10 +168,7 @@ def is_settled(gradient: Floats, curvatures: Floats) -> bool:
 
 
 # ----------------------------------------------------------------------------
-# Linear and generalised linear mixed models with lme4 formulas.
-#
-# The likelihoods in ``laplace`` and ``profiled`` have exact gradients, so a quasi-Newton search
-# finds the maximum in a few dozen steps, with accurate standard errors.
+# Models.
 
 
 # A residual deviation this small, relative to the responses, is rounding error.
@@ -221,14 +218,14 @@ def _best_fit(design: Design, fit: Callable[[Design, float], MixedFit]) -> Mixed
     for start in _STARTS if design.terms else _STARTS[:1]:
         try:
             tried.append(fit(design, start))
-        except (np.linalg.LinAlgError, RuntimeError) as error:  # SuperLU: singular matrices
+        except np.linalg.LinAlgError as error:
             problem = error
         else:
             if tried[-1].failure != "no convergence":
                 return tried[-1]
     if not tried:
         raise StatisticsError(f"the model cannot be fitted: {problem}") from problem
-    return max(tried, key=lambda one: one.log_likelihood)
+    return max(tried, key=lambda fit: fit.log_likelihood)
 
 
 def _check(design: Design, family: Distribution) -> None:
@@ -257,7 +254,7 @@ def _binomial_fit(design: Design, start: float) -> MixedFit:
     begin = np.append(start * design.is_scale, _plain_start(scaled))
     best = search(likelihood.deviance, begin, is_scale)
     theta, beta = design.with_positive_scales(best.parameters[:count]), best.parameters[count:]
-    second = hessian(likelihood.deviance, best.parameters)
+    second = _second(likelihood.deviance, best.parameters)
     covariance, is_minimum = _binomial_covariance(likelihood, best, second, count)
     errors = np.sqrt(np.diag(covariance))
     gradient = likelihood.deviance(best.parameters)[1]
@@ -302,14 +299,14 @@ def _separated_fit(design: Design, effects: tuple[str, ...]) -> MixedFit:
 
 
 def _binomial_remarks(design: Design, is_minimum: bool) -> list[str]:
-    found = []
+    texts = []
     if not is_minimum:
-        found.append("standard errors use the expected information at fixed variances")
+        texts.append("standard errors use the expected information at fixed variances")
     successes = design.response * design.weights
     shares = int(np.sum(np.abs(successes - np.round(successes)) > 1e-9))
     if shares:
-        found.append(f"{shares} outcomes are ties, which count as fractions of a success")
-    return found
+        texts.append(f"{shares} outcomes are ties, which count as fractions of a success")
+    return texts
 
 
 def _plain_start(design: Design) -> Floats:
@@ -346,13 +343,13 @@ def _linear_fit(design: Design, start: float) -> MixedFit:
     likelihood = ProfiledLikelihood(scaled, restricted=True)
     theta: Floats = np.asarray(start * design.is_scale, np.float64)
     if design.terms:
-        found = search(likelihood.with_gradient, theta, design.is_scale)
-        theta = design.with_positive_scales(found.parameters)
+        best = search(likelihood.with_gradient, theta, design.is_scale)
+        theta = design.with_positive_scales(best.parameters)
     solution = likelihood.solve(theta)
     if solution.sigma < _NO_RESIDUAL * (1.0 + float(np.abs(design.response).max())):
         raise StatisticsError("the model fits the responses exactly, so nothing can be tested")
     deviance, gradient = likelihood.with_gradient(theta)
-    settled = is_settled(gradient, np.diag(hessian(likelihood.with_gradient, theta)))
+    settled = is_settled(gradient, np.diag(_second(likelihood.with_gradient, theta)))
     errors = np.sqrt(np.diag(likelihood.covariance(theta, solution.sigma)))
     residual = RandomEffect(group=RESIDUAL, name="", variance=solution.sigma**2)
     freedom = likelihood.degrees_of_freedom(theta)

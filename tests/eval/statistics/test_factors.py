@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from gardenpath.eval.statistics.design import Design, build_design
-from gardenpath.eval.statistics.factors import ArrowPattern, CrossPattern, Loadings, dominant_term
+from gardenpath.eval.statistics.factors import ArrowPattern, Loadings
 from gardenpath.eval.statistics.likelihoods import ProfiledLikelihood
 from tests.eval.statistics.tables import loaded_matrix
 
@@ -38,19 +38,17 @@ def test_sums_over_entries_are_products_of_matrices(design: Design) -> None:
     assert loadings.spread(entries, loadings.factor(entries, weights)) == pytest.approx(expected)
 
 
-def _patterns(loadings: Loadings) -> dict[str, CrossPattern | ArrowPattern]:
-    """All kinds of factors; every term may be the one whose blocks form the shaft of the arrow."""
+def _patterns(loadings: Loadings) -> dict[str, ArrowPattern]:
+    """Every term may be the one whose blocks form the shaft of the arrow."""
     columns, size = loadings.columns, loadings.size
     return {
-        "dense": CrossPattern(columns, size, is_dense=True),
-        "sparse": CrossPattern(columns, size, is_dense=False),
         "arrow 0": ArrowPattern(columns, size, start=0, size=2, levels=5),
         "arrow 1": ArrowPattern(columns, size, start=10, size=1, levels=4),
         "arrow 2": ArrowPattern(columns, size, start=14, size=1, levels=size - 14),
     }
 
 
-@pytest.mark.parametrize("kind", ["dense", "sparse", "arrow 0", "arrow 1", "arrow 2"])
+@pytest.mark.parametrize("kind", ["arrow 0", "arrow 1", "arrow 2"])
 def test_factors_are_those_of_the_whole_matrix(design: Design, kind: str) -> None:
     loadings = design.loadings
     weights = np.random.default_rng(2).uniform(size=design.rows)
@@ -98,10 +96,3 @@ def test_with_many_items_the_likelihood_and_its_gradient_are_the_same(formula: s
     for number, step in enumerate(np.eye(len(theta)) * 1e-5):
         change = likelihood.deviance(theta + step) - likelihood.deviance(theta - step)
         assert gradient[number] == pytest.approx(change / 2e-5, abs=1e-4)
-
-
-def test_the_arrow_is_for_terms_that_have_most_effects() -> None:
-    assert dominant_term([4, 300]) == 1
-    assert dominant_term([4, 30]) is None
-    assert dominant_term([400, 500]) is None
-    assert dominant_term([]) is None
