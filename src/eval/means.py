@@ -129,20 +129,20 @@ def nested(
     table: pd.DataFrame, by: Sequence[str], keys: Sequence[str], *, value: str = "outcome"
 ) -> dict[Any, Any]:
     """Return the tree of values of each group, in order of appearance: one level per key."""
-    found: dict[Any, Any] = {}
+    groups: dict[Any, Any] = {}
     # Missing keys are None, because NaN would not be equal to itself.
     columns = [
         table[name].astype(object).where(table[name].notna(), None).tolist()
         for name in (*by, *keys)
     ]
-    for number, one in enumerate(table[value].tolist()):
+    for number, leaf in enumerate(table[value].tolist()):
         path = [column[number] for column in columns]
         group, place = tuple(path[: len(by)]), path[len(by) :]
-        branch, key = found, group
+        branch, key = groups, group
         for below in place:
             branch, key = branch.setdefault(key, {}), below
-        branch.setdefault(key, []).append(one)
-    return found
+        branch.setdefault(key, []).append(leaf)
+    return groups
 
 
 def mean_of_means(tree: Tree) -> float:

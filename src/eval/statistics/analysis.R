@@ -373,8 +373,8 @@ report_conditions(labels, {{ values }}, part$item, part${{ analysis.condition | 
 {% endfor %}
 found <- do.call(rbind, rows)
 # The p values of the estimates that the analysis asks for are adjusted together.
-asked <- found$variant == "main" & found$kind %in% c("fixed", "mean", "permutation") &
-  found$term %in% {{ strings(asked) }}
+adjusted <- found$variant == "main" & found$kind %in% c("fixed", "mean", "permutation") &
+  found$term %in% {{ strings(terms) }}
 found$p_adjusted <- NA
-found$p_adjusted[asked] <- p.adjust(found$p[asked], "{{ correction }}")
+found$p_adjusted[adjusted] <- p.adjust(found$p[adjusted], "{{ correction }}")
 write.csv(found, stdout(), row.names = FALSE, na = "")

@@ -550,11 +550,11 @@ def _t_test(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: Answers
 def _mean_sentence(
     cases: Mapping[str, str], values: Mapping[str, str], test: TTest, unit: str, row: Row
 ) -> str:
-    numbers = (
+    text = (
         f"mean {wording.rounded(test.mean)}{unit} (SD {wording.rounded(test.deviation)}), "
         f"t({test.df}) = {wording.rounded(test.statistic)}, {wording.p_value(test.p)}"
     )
-    numbers = [numbers, *adjustment(row)]
+    numbers = [text, *adjustment(row)]
     return wording.stated(cases, values, estimate=test.mean, p=row["p_adjusted"], numbers=numbers)
 
 

@@ -10,6 +10,7 @@ effects a table identifies. Nothing is estimated here; matrices are those of R.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -87,27 +88,19 @@ class Design:
 
     def covariances(self, theta: Floats) -> Iterator[tuple[RandomTerm, Floats]]:
         """Yield the covariance matrix of each random term, relative to the residual variance."""
-        start = 0
+        whole, start = self.loadings.block(theta), 0
         for term in self.terms:
-            block = np.zeros((len(term.names), len(term.names)))
-            for place in term.places:
-                block[place] = theta[start]
-                start += 1
-            yield term, block @ block.T
+            own = slice(start, start + len(term.names))
+            yield term, whole[own, own] @ whole[own, own].T
+            start += len(term.names)
 
     def with_positive_scales(self, theta: Floats) -> Floats:
         """Return equivalent parameters with a non-negative diagonal of Λ.
 
         Reversing the sign of a column of Λ does not change the covariances.
         """
-        turned, start = theta.copy(), 0
-        for term in self.terms:
-            columns = np.array([column for _, column in term.places])
-            part = turned[start : start + len(columns)]  # a view
-            scales = {c: part[n] for n, (r, c) in enumerate(term.places) if r == c}
-            part *= [-1.0 if scales[column] < 0.0 else 1.0 for column in columns]
-            start += len(columns)
-        return turned
+        signs = np.where(np.diag(self.loadings.block(theta)) < 0.0, -1.0, 1.0)
+        return theta * signs[[column for _, column in self.loadings.places]]
 
     def is_singular(self, theta: Floats) -> bool:
         """Whether a random effect has zero variance or is a linear combination of others."""
@@ -316,13 +309,11 @@ def identifiable(
 
 def _size(part: RandomPart, table: pd.DataFrame) -> int:
     """Return the number of random effects (intercept and slopes) per level."""
-    size = 0
-    for term in part.terms:
-        widths = [
-            1 if pd.api.types.is_numeric_dtype(table[name]) else table[name].nunique() - 1
-            for name in (variable.name for variable in term)
-        ]
-        size += int(np.prod(widths))
+    widths = {
+        name: 1 if pd.api.types.is_numeric_dtype(table[name]) else table[name].nunique() - 1
+        for name in {variable.name for term in part.terms for variable in term}
+    }
+    size = sum(math.prod(widths[variable.name] for variable in term) for term in part.terms)
     return max(size, 1)
 
 
@@ -379,7 +370,7 @@ def _units(columns: Floats) -> Floats:
 # right is sufficient. A linear programme finds such combinations (Konis 2007).
 
 
-_TOLERANCE = 1e-6
+_FARTHEST = 1e-6
 
 
 def separated_effects(design: Design) -> tuple[str, ...]:
@@ -388,13 +379,13 @@ def separated_effects(design: Design) -> tuple[str, ...]:
     # Only distinct combinations of predictors and outcomes matter, not their frequencies.
     ordered = np.unique(np.vstack([design.fixed[right], -design.fixed[wrong]]), axis=0)
     shared = np.unique(design.fixed[~right & ~wrong], axis=0)
-    if _furthest(ordered.sum(axis=0), ordered, shared) <= _TOLERANCE:
+    if _furthest(ordered.sum(axis=0), ordered, shared) <= _FARTHEST:
         return ()
     directions = np.eye(len(design.names))
     return tuple(
         name
         for name, direction in zip(design.names, directions, strict=True)
-        if max(_furthest(sign * direction, ordered, shared) for sign in (1.0, -1.0)) > _TOLERANCE
+        if max(_furthest(sign * direction, ordered, shared) for sign in (1.0, -1.0)) > _FARTHEST
     )
 
 
@@ -404,7 +395,7 @@ def _furthest(direction: Floats, ordered: Floats, shared: Floats) -> float:
     The combination must be non-negative for the rows ``ordered`` (signed by their outcomes), and
     zero for the rows ``shared`` (outcomes partly right and partly wrong).
     """
-    found = linprog(
+    optimum = linprog(
         -direction,
         A_ub=-ordered if len(ordered) else None,
         b_ub=np.zeros(len(ordered)) if len(ordered) else None,
@@ -412,4 +403,4 @@ def _furthest(direction: Floats, ordered: Floats, shared: Floats) -> float:
         b_eq=np.zeros(len(shared)) if len(shared) else None,
         bounds=(-1.0, 1.0),
     )
-    return -float(found.fun) if found.success else 0.0
+    return -float(optimum.fun) if optimum.success else 0.0

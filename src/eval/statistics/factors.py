@@ -47,13 +47,16 @@ class Loadings:
         start, size, levels = sum(effects[:term]), self.sizes[term], self.levels[term]
         return ArrowPattern(self.columns, self.size, start=start, size=size, levels=levels)
 
-    def scaled(self, theta: Floats) -> Floats:
-        """Return the entries of ZΛ in the same columns, (rows, width)."""
-        width = self.values.shape[1]
-        block = np.zeros((width, width))
+    def block(self, theta: Floats) -> Floats:
+        """Return the block of Λ(θ) that all rows share, (width, width)."""
+        block = np.zeros((self.values.shape[1],) * 2)
         for place, value in zip(self.places, theta, strict=True):
             block[place] = value
-        return np.asarray(self.values @ block)
+        return block
+
+    def scaled(self, theta: Floats) -> Floats:
+        """Return the entries of ZΛ in the same columns, (rows, width)."""
+        return np.asarray(self.values @ self.block(theta))
 
     def forward(self, entries: Floats, effects: Floats) -> Floats:
         """Return ``A u`` for the matrix A with these entries."""

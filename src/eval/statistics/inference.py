@@ -301,7 +301,8 @@ class _Sums:
         values, places = np.unique(np.round(totals, _DECIMALS), return_inverse=True)
         if len(values) > _MANY:
             raise _TooManyError
-        return _Sums(np.asarray(values, np.float64), np.bincount(places, shares))
+        totals = np.asarray(np.bincount(places, shares), np.float64)
+        return _Sums(np.asarray(values, np.float64), totals)
 
     def times(self, number: int) -> _Sums:
         """Return the sum of ``number`` independent copies, by repeated doubling."""

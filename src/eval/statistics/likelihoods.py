@@ -219,13 +219,12 @@ class ProfiledLikelihood:
 
     def deviance(self, theta: Floats) -> float:
         """Return −2 log likelihood at the optimal β and residual variance."""
-        solution = self.solve(theta)
-        return self._deviance(solution, solution.sigma)
+        return self._deviance(self.solve(theta))
 
     def with_gradient(self, theta: Floats) -> tuple[float, Floats]:
         """Return the deviance and its gradient."""
         solution = self.solve(theta)
-        return self._deviance(solution, solution.sigma), self._slopes(solution, solution.sigma)
+        return self._deviance(solution), self._slopes(solution, solution.sigma)
 
     def solve(self, theta: Floats) -> Solution:
         """Compute the optimal fixed effects for given θ by penalised least squares."""
@@ -299,7 +298,8 @@ class ProfiledLikelihood:
         # At most a million: beyond, t and normal distributions are indistinguishable.
         return np.asarray(2.0 * variances**2 / np.maximum(spreads, 2e-6 * variances**2))
 
-    def _deviance(self, solution: Solution, sigma: float) -> float:
+    def _deviance(self, solution: Solution) -> float:
+        sigma = solution.sigma
         value = solution.factor.logdet + self._freedom * math.log(2.0 * math.pi * sigma**2)
         value += solution.rss / sigma**2 - self._log_weights
         if self._restricted:

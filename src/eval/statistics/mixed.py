@@ -201,31 +201,25 @@ def fit_mixed(
     design = build_design(formula, table, codings=codings, weights=weights)
     _check(design, family)
     fit = _binomial_fit if family == "binomial" else _linear_fit
-    # The matrices are small: threads of the linear algebra library cost more than they save.
-    with _libraries().limit(limits=1, user_api="blas"):
-        return _best_fit(design, fit)
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def _best_fit(design: Design, fit: Callable[[Design, float], MixedFit]) -> MixedFit:
-    """Fit from several starts until one converges; return the best."""
     tried: list[MixedFit] = []
     problem: Exception | None = None
-    for start in _STARTS if design.terms else _STARTS[:1]:
-        try:
-            tried.append(fit(design, start))
-        except np.linalg.LinAlgError as error:
-            problem = error
-        else:
-            if tried[-1].failure != "no convergence":
-                return tried[-1]
+    # The matrices are small: threads of the linear algebra library cost more than they save.
+    with _libraries().limit(limits=1, user_api="blas"):
+        for start in _STARTS if design.terms else _STARTS[:1]:
+            try:
+                tried.append(fit(design, start))
+            except np.linalg.LinAlgError as error:
+                problem = error
+            else:
+                if tried[-1].failure != "no convergence":
+                    return tried[-1]
     if not tried:
         raise StatisticsError(f"the model cannot be fitted: {problem}") from problem
     return max(tried, key=lambda fit: fit.log_likelihood)
+
+
+# Finding the libraries takes longer than most fits.
+_libraries = cache(ThreadpoolController)
 
 
 def _check(design: Design, family: Distribution) -> None:
@@ -246,7 +240,21 @@ def _check(design: Design, family: Distribution) -> None:
 def _binomial_fit(design: Design, start: float) -> MixedFit:
     """Maximise the Laplace approximation; all random effects start with one deviation."""
     if separated := separated_effects(design):
-        return _separated_fit(design, separated)
+        unknown = np.full(len(design.names), math.nan)
+        endless = f"predictors separate the outcomes: no finite estimate of {', '.join(separated)}"
+        return MixedFit(
+            formula=design.formula,
+            family="binomial",
+            fixed=fixed_effects(design, unknown, unknown, None),
+            random=(),
+            groups=group_levels(design),
+            log_likelihood=math.nan,
+            n=design.rows,
+            failure="separation",
+            singular=False,
+            engine="laplace",
+            warnings=(*remarks(design), endless, *_binomial_remarks(design, True)),
+        )
     scaled, units = in_usual_units(design)
     likelihood = LaplaceLikelihood(scaled)
     count = len(design.is_scale)
@@ -276,25 +284,6 @@ def _binomial_fit(design: Design, start: float) -> MixedFit:
         engine="laplace",
         warnings=(*remarks(design), *_binomial_remarks(design, is_minimum)),
         theta=named_theta(design, theta / units.theta),
-    )
-
-
-def _separated_fit(design: Design, effects: tuple[str, ...]) -> MixedFit:
-    """Return a fit without estimates, because the likelihood has no maximum."""
-    unknown = np.full(len(design.names), math.nan)
-    endless = f"predictors separate the outcomes: no finite estimate of {', '.join(effects)}"
-    return MixedFit(
-        formula=design.formula,
-        family="binomial",
-        fixed=fixed_effects(design, unknown, unknown, None),
-        random=(),
-        groups=group_levels(design),
-        log_likelihood=math.nan,
-        n=design.rows,
-        failure="separation",
-        singular=False,
-        engine="laplace",
-        warnings=(*remarks(design), endless, *_binomial_remarks(design, True)),
     )
 
 

@@ -98,7 +98,7 @@ def r_script(result: AnalysisResult) -> str:
             is_searched_again=any(_is_searched_again(fit) for _, fit in called),
             numbers=_numbers(result),
             weight=WEIGHT,
-            asked=_asked(result),
+            terms=_terms(result),
             correction=_METHODS[analysis.correction],
         )
     )
@@ -129,7 +129,7 @@ def _is_searched_again(fit: MixedFit) -> bool:
     return _call(fit) == "lmer" and fit.singular and bool(fit.theta)
 
 
-def _asked(result: AnalysisResult) -> list[str]:
+def _terms(result: AnalysisResult) -> list[str]:
     """Return the terms whose p values the analysis adjusts."""
     analysis = result.analysis
     if analysis.test != "mixed":
@@ -157,12 +157,12 @@ def _name(column: str) -> str:
 def write_result(folder: Path, result: AnalysisResult) -> None:
     """Write the data, the R script, the tables and the sentences of an analysis."""
     name = file_stem(result.analysis.name)
-    said = [
+    lines = [
         *result.sentences,
         *(f"Note: {note}" for note in result.notes),
         *(f"Skipped: {reason}" for reason in result.skipped),
     ]
-    write_text(folder / f"{name}.txt", "\n".join([result.analysis.title, "", *said]) + "\n")
+    write_text(folder / f"{name}.txt", "\n".join([result.analysis.title, "", *lines]) + "\n")
     if result.is_empty:
         return
     write_table(folder / f"{name}.csv", result.data, _header(result, "data"))
