@@ -33,7 +33,8 @@ if (requireNamespace("lmerTest", quietly = TRUE)) {
 {% endblock %}
 {% endif %}
 {% block add scoped %}
-# Adds a row to the table of estimates.
+# Adds a row to the table of estimates: its kind ("fixed", "variance", "correlation", "fit", "mean"
+# or "permutation"), its term, and its numbers. Empty cells are missing values.
 rows <- list()
 add <- function(labels, kind, term, estimate = NA, standard_error = NA, statistic = NA,
                 df = NA, p = NA, p_satterthwaite = NA, low = NA, high = NA, size = NULL, n = NA,

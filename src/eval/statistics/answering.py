@@ -19,7 +19,7 @@ import pandas as pd
 
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import StatisticsError
-from gardenpath.eval.means import NORMAL, normal_interval
+from gardenpath.eval.means import NORMAL, Interval, normal_interval
 from gardenpath.eval.statistics import wording
 from gardenpath.eval.statistics.analysis import (
     ANY_EFFECT,
@@ -279,16 +279,12 @@ def _effect_row(
         )
     is_linear = effect.df is not None
     ends = (tested.estimate, tested.low, tested.high)
+    same = ("estimate", "standard_error", "statistic", "p", "low", "high")
     return estimate_row(
-        estimate=tested.estimate,
-        standard_error=tested.standard_error,
-        statistic=tested.statistic,
+        **{name: getattr(tested, name) for name in same},
         df=effect.df if is_linear else math.nan,
-        p=tested.p,
         p_normal=effect.p_normal,
         p_satterthwaite=effect.p if is_linear else math.nan,
-        low=tested.low,
-        high=tested.high,
         n=fit.n,
         size=cohens_d(*ends, fit.total_deviation) if is_linear else odds_ratio(*ends),
         singular=fit.singular,
@@ -567,29 +563,24 @@ def _within_item(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: An
         method=analysis.method,
     )
     for condition, interval in intervals.items():
-        row = estimate_row(
-            term=label(part, condition),
-            estimate=interval.mean,
-            low=interval.low,
-            high=interval.high,
-            half_width=interval.high - interval.mean,
-            n=interval.n,
-        )
+        row = estimate_row(term=label(part, condition), **_interval_numbers(interval))
         answers.add("estimates", part, {analysis.condition: condition, **row})
 
 
 def _means(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: Answers) -> None:
     values = rows[analysis.measured].to_numpy()
-    interval = normal_interval(values)
-    reach = interval.high - interval.mean
+    numbers = _interval_numbers(normal_interval(values))
     row = estimate_row(
         term=label(part) or wording.prose_name(analysis.measured),
-        estimate=interval.mean,
-        standard_error=reach / NORMAL,
-        low=interval.low,
-        high=interval.high,
+        standard_error=numbers["half_width"] / NORMAL,
         deviation=float(np.std(values, ddof=1)) if len(values) > 1 else np.nan,
-        half_width=reach,
-        n=interval.n,
+        **numbers,
     )
     answers.add("estimates", part, row)
+
+
+def _interval_numbers(interval: Interval) -> dict[str, float]:
+    return {
+        **{"estimate": interval.mean, "low": interval.low, "high": interval.high},
+        **{"half_width": interval.high - interval.mean, "n": interval.n},
+    }

@@ -16,6 +16,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from gardenpath.data.arrays import Floats
 
@@ -40,9 +41,11 @@ class Loadings:
         return sum(map(operator.mul, self.sizes, self.levels))
 
     @cached_property
-    def _pattern(self) -> ArrowPattern:
-        """The pattern in which the term with the most effects is eliminated first."""
+    def _pattern(self) -> ArrowPattern | DensePattern:
+        """The pattern in which the term with the most effects is eliminated, if it is large."""
         effects = list(map(operator.mul, self.sizes, self.levels))
+        if max(effects) < _FEWEST_EFFECTS:
+            return DensePattern(self.columns, self.size)
         term = effects.index(max(effects))
         start, size, levels = sum(effects[:term]), self.sizes[term], self.levels[term]
         return ArrowPattern(self.columns, self.size, start=start, size=size, levels=levels)
@@ -86,8 +89,11 @@ class Loadings:
 #     [ B' C ]      C dense, (others, others)
 #
 # Blocks are eliminated together, and what remains is the Schur complement ``C − B'D⁻¹B``. Of the
-# inverse, only the cells that the likelihoods need are computed. Sparse and dense factors of the
-# whole matrix are no faster for small tables, and many times slower for large ones.
+# inverse, only the cells that the likelihoods need are computed. A dense factor of the whole matrix
+# is for tables in which no term has so many effects.
+
+
+_FEWEST_EFFECTS = 80
 
 
 class ArrowFactor:
@@ -151,7 +157,44 @@ class NoFactor:
         return np.zeros((len(columns), 0, 0))
 
 
-Factor = ArrowFactor | NoFactor
+class DenseFactor:
+    """Dense Cholesky factor; only the lower triangle of the matrix is read."""
+
+    def __init__(self, matrix: Floats) -> None:
+        self._lower, failure = dpotrf(matrix, lower=1, clean=0)
+        if failure:
+            raise np.linalg.LinAlgError("the matrix is not positive definite")
+        self.logdet = float(2.0 * np.log(self._lower.diagonal()).sum())
+
+    def solve(self, right: Floats) -> Floats:
+        """Solve for the right-hand side ``right``: a vector, or one vector per column."""
+        return np.asarray(dpotrs(self._lower, right, lower=1)[0])
+
+    def cells(self, columns: NDArray[np.intp]) -> Floats:
+        """Return the cells of the inverse at all pairs of each row's columns."""
+        # Not dpotri, which starts threads even for small matrices and is then slower by far.
+        inverse = self.solve(np.eye(len(self._lower)))
+        return np.asarray(inverse[columns[:, :, None], columns[:, None, :]])
+
+
+Factor = ArrowFactor | DenseFactor | NoFactor
+
+
+class DensePattern:
+    """Factors ``A'WA + I`` of few columns; ``columns`` are those of each row, (rows, width)."""
+
+    def __init__(self, columns: NDArray[np.intp], size: int) -> None:
+        self._size = size
+        # The columns of a row are in ascending order, so these pairs are in the lower triangle.
+        self._first, self._second = np.tril_indices(columns.shape[1])
+        self._places = (columns[:, self._first] + size * columns[:, self._second]).ravel()
+
+    def factor(self, entries: Floats, weights: Floats) -> DenseFactor:
+        """Factor, given the entries of A, (rows, width), and the diagonal of W, (rows,)."""
+        products = (entries * weights[:, None])[:, self._first] * entries[:, self._second]
+        flat = _sums(self._places, products, self._size**2)
+        flat[:: self._size + 1] += 1.0
+        return DenseFactor(flat.reshape((self._size, self._size), order="F"))
 
 
 class ArrowPattern:

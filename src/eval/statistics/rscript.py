@@ -29,14 +29,7 @@ from gardenpath.store.files import write_text
 from gardenpath.store.tables import write_table
 from gardenpath.util import file_stem
 
-# Kind of a row ("fixed", "variance", "correlation", "fit", "mean", "permutation"), its term, the
-# variant of the model ("main", the name of a robustness check, or "lme4 default"), and its numbers.
-# Empty cells are missing values.
-R_COLUMNS = (
-    *("kind", "term", "variant", "estimate", "standard_error", "statistic", "df"),
-    *("p", "p_satterthwaite", "low", "high", "effect_size", "effect_size_low", "effect_size_high"),
-    *("n", "p_adjusted"),
-)
+# Variants of a model that a script reports; others are the names of robustness checks.
 MAIN_VARIANT, LME4_VARIANT = "main", "lme4 default"
 
 # R's names of corrections.

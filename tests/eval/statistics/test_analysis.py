@@ -21,7 +21,7 @@ import pytest
 from gardenpath.eval.statistics.analysis import Analysis, AnalysisResult, MixedFit, make_analysis
 from gardenpath.eval.statistics.answering import run_analysis
 from gardenpath.eval.statistics.formulas import Correction, WithinMethod
-from gardenpath.eval.statistics.rscript import LME4_VARIANT, MAIN_VARIANT, R_COLUMNS, write_result
+from gardenpath.eval.statistics.rscript import LME4_VARIANT, MAIN_VARIANT, write_result
 from gardenpath.util import file_stem
 from tests.eval.statistics.r_program import run_script
 from tests.eval.statistics.released import (
@@ -35,6 +35,12 @@ from tests.eval.statistics.study_tables import study_effects, study_items, study
 
 MEANS = [name for name, analysis in ANALYSES.items() if analysis.test != "mixed"]
 MODELS = [name for name in ANALYSES if name not in MEANS]
+# What scripts print after the columns of the split.
+R_COLUMNS = (
+    *("kind", "term", "variant", "estimate", "standard_error", "statistic", "df"),
+    *("p", "p_satterthwaite", "low", "high", "effect_size", "effect_size_low", "effect_size_high"),
+    *("n", "p_adjusted"),
+)
 # Of analyses with many parts, these are enough.
 FEWER = {"supervision": {"class": ["verb_noun", "classifier_noun", "reflexives"]}}
 

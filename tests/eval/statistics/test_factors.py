@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from gardenpath.eval.statistics.design import Design, build_design
-from gardenpath.eval.statistics.factors import ArrowPattern, Loadings
+from gardenpath.eval.statistics.factors import ArrowPattern, DensePattern, Loadings
 from gardenpath.eval.statistics.likelihoods import ProfiledLikelihood
 from tests.eval.statistics.tables import loaded_matrix
 
@@ -38,17 +38,18 @@ def test_sums_over_entries_are_products_of_matrices(design: Design) -> None:
     assert loadings.spread(entries, loadings.factor(entries, weights)) == pytest.approx(expected)
 
 
-def _patterns(loadings: Loadings) -> dict[str, ArrowPattern]:
-    """Every term may be the one whose blocks form the shaft of the arrow."""
+def _patterns(loadings: Loadings) -> dict[str, ArrowPattern | DensePattern]:
+    """All kinds of factors; every term may be the one whose blocks form the shaft of the arrow."""
     columns, size = loadings.columns, loadings.size
     return {
+        "dense": DensePattern(columns, size),
         "arrow 0": ArrowPattern(columns, size, start=0, size=2, levels=5),
         "arrow 1": ArrowPattern(columns, size, start=10, size=1, levels=4),
         "arrow 2": ArrowPattern(columns, size, start=14, size=1, levels=size - 14),
     }
 
 
-@pytest.mark.parametrize("kind", ["arrow 0", "arrow 1", "arrow 2"])
+@pytest.mark.parametrize("kind", ["dense", "arrow 0", "arrow 1", "arrow 2"])
 def test_factors_are_those_of_the_whole_matrix(design: Design, kind: str) -> None:
     loadings = design.loadings
     weights = np.random.default_rng(2).uniform(size=design.rows)
