@@ -579,7 +579,7 @@ def _means(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: Answers)
     answers.add("estimates", part, row)
 
 
-def _interval_numbers(interval: Interval) -> dict[str, float]:
+def _interval_numbers(interval: Interval) -> Row:
     return {
         **{"estimate": interval.mean, "low": interval.low, "high": interval.high},
         **{"half_width": interval.high - interval.mean, "n": interval.n},
