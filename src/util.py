@@ -11,12 +11,13 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import overload
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, overload
 
 from gardenpath import __version__
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 # The words of a sentence.
 Words = tuple[str, ...]
@@ -116,6 +117,8 @@ def bits(
     The surprisal of a certain event is 0.0, never -0.0; that of an impossible event is infinite,
     and NaN stays NaN.
     """
+    import numpy as np  # here, because settings need only other helpers of this module
+
     # 0.0 - x instead of -x: the negative of 0.0 would be -0.0.
     if isinstance(log_prob_nats, np.ndarray):
         return (0.0 - log_prob_nats.astype(np.float64)) / NATS_PER_BIT
@@ -134,6 +137,8 @@ def nats(
     surprisal_bits: float | npt.NDArray[np.floating],
 ) -> float | npt.NDArray[np.float64]:
     """Convert surprisals (bits) to log probabilities (nats); the inverse of :func:`bits`."""
+    import numpy as np
+
     if isinstance(surprisal_bits, np.ndarray):
         return (0.0 - surprisal_bits.astype(np.float64)) * NATS_PER_BIT
     return (0.0 - surprisal_bits) * NATS_PER_BIT

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from gardenpath.errors import StatisticsError
-from gardenpath.eval.statistics.inference import Correlation, bootstrap_mean, pearson
+from gardenpath.eval.means import bootstrap_mean
+from gardenpath.eval.statistics.inference import Correlation, pearson
 from gardenpath.eval.statistics.wording import prose_name, rounded
 from gardenpath.studies.compared import published_part
 from gardenpath.studies.study import (

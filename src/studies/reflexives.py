@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.statistics.inference import NORMAL, bootstrap_mean
+from gardenpath.eval.means import NORMAL, bootstrap_mean
 from gardenpath.eval.statistics.wording import prose_name, rounded
 from gardenpath.eval.suites.effects import DISTRACTOR, UNGRAMMATICAL
 from gardenpath.settings.tasks import ItemChoice

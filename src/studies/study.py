@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 from gardenpath.eval.display import family_rank
+from gardenpath.eval.means import Interval, normal_interval
 from gardenpath.eval.statistics.analysis import AnalysisResult
-from gardenpath.eval.statistics.inference import Interval
 from gardenpath.eval.statistics.wording import ALPHA, prose_name
 
 # Names of the two kinds of sources.
@@ -157,8 +157,6 @@ class StudyResult:
 
 # Means with intervals, and the cells made of them.
 
-# Half-width of a 95 % interval in standard errors (normal approximation).
-Z = 1.96
 
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
@@ -172,13 +170,9 @@ def mean_cell(values: Sequence[float] | pd.Series, **keys: Any) -> StudyCell:
 
     ``keys`` are further fields of the cell: row, column and so on.
     """
-    known = np.asarray(values, dtype=np.float64)
-    known = known[~np.isnan(known)]
-    if not len(known):
+    if np.isnan(values).all():
         return StudyCell(n=0, **keys)
-    mean = float(known.mean())
-    reach = Z * float(known.std(ddof=1)) / math.sqrt(len(known)) if len(known) > 1 else math.nan
-    return StudyCell(value=mean, low=mean - reach, high=mean + reach, n=len(known), **keys)
+    return interval_cell(normal_interval(values), **keys)
 
 
 def interval_cell(interval: Interval, **keys: Any) -> StudyCell:

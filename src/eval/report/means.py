@@ -13,46 +13,25 @@ import pandas as pd
 from gardenpath.console import FittedTable
 from gardenpath.eval.display import models_in_order
 from gardenpath.eval.means import (
-    LEVELS,
-    Stratum,
     bootstrap_interval,
-    flip_counts,
     item_outcomes,
+    levels_of,
+    mean_of_means,
     near_tied,
+    nested,
+    strata_of,
+    summarise,
 )
-from gardenpath.eval.suites.outcomes import MIN_ITEMS, USABLE, is_enough, usable_counts, with_usable
-from gardenpath.store.tables import COULD_FLIP, EFFECT_MEANS, ERROR_COLUMNS, NEAR_TIE, NEAR_TIES
+from gardenpath.eval.suites.outcomes import MIN_ITEMS, USABLE, is_enough, with_usable
+from gardenpath.store.tables import EFFECT_MEANS, ERROR_COLUMNS, NEAR_TIE, NEAR_TIES
 from gardenpath.util import spaced
 
 
 def accuracies(
     items: pd.DataFrame, *, by: Sequence[str], min_items: int = MIN_ITEMS
 ) -> pd.DataFrame:
-    """Return one row per group: its columns, then mean, low, high and counts.
-
-    The values equal those of ``summarise``: groups with fewer usable items than ``min_items`` have
-    no interval. A report needs hundreds of groups, so all of them are
-    averaged in one pass over the table.
-    """
-    keys = list(by)
-    levels = [one for one in reversed(LEVELS) if one in items.columns and one not in keys]
-    outcomes = item_outcomes(items, [*keys, *levels])
-    single = list(dict.fromkeys([*keys, *levels, "suite", "item"]))
-    over_runs = outcomes.groupby(single, sort=False, dropna=False)["outcome"].mean()
-    by_run = _nested(outcomes, keys, ["run", *levels])
-    pooled = _nested(over_runs.reset_index(), keys, levels)
-    counts = _counts(items, keys)
-    enough = [
-        is_enough(usable, of, min_items)
-        for usable, of in zip(counts["usable"], counts["items"], strict=True)
-    ]
-    with_interval = set(counts.loc[enough, keys].itertuples(index=False, name=None))
-    rows = [
-        (*group, _mean_of_means(by_run[group]), *_interval(tree, is_known=group in with_interval))
-        for group, tree in pooled.items()
-    ]
-    found = pd.DataFrame(rows, columns=[*keys, "mean", "low", "high"])
-    return found.merge(counts, on=keys, how="left")
+    """Return the summary of each group, with its accuracy in the column ``mean``."""
+    return summarise(items, by=by, min_items=min_items).rename(columns={"accuracy": "mean"})
 
 
 def accuracy_difference(
@@ -62,14 +41,14 @@ def accuracy_difference(
 
     Items are resampled, and each has its outcomes of both models; items without both are left out.
     """
-    levels = [one for one in reversed(LEVELS) if one in items.columns]
+    levels = levels_of(items, [])
     single = list(dict.fromkeys([*levels, "suite", "item"]))
     outcomes = item_outcomes(items[items["model"].isin([first, second])], ["model", *levels])
     means = outcomes.groupby([*single, "model"], sort=False, dropna=False)["outcome"].mean()
     wide = means.unstack("model")
     pairs = (wide[first] - wide[second]).dropna().rename("difference").reset_index()
-    tree = _nested(pairs.assign(all=""), ["all"], levels, value="difference")
-    return bootstrap_interval(list(_strata(tree[("",)])), level=level) if tree else (math.nan,) * 2
+    tree = nested(pairs, [], levels, value="difference")
+    return bootstrap_interval(list(strata_of(tree[()])), level=level) if tree else (math.nan,) * 2
 
 
 def in_numbers(row: Mapping[Any, Any]) -> str:
@@ -79,62 +58,6 @@ def in_numbers(row: Mapping[Any, Any]) -> str:
     # Resampling items that all have the same outcome says nothing about other items.
     is_known = is_known and row["low"] < row["high"]
     return f"{mean}  [{row['low']:.2f}, {row['high']:.2f}]" if is_known else mean
-
-
-def _interval(tree: Any, *, is_known: bool) -> tuple[float, float]:
-    return bootstrap_interval(list(_strata(tree))) if is_known else (math.nan, math.nan)
-
-
-def _nested(
-    table: pd.DataFrame, by: Sequence[str], keys: Sequence[str], *, value: str = "outcome"
-) -> dict[Any, Any]:
-    """Return, for each group, a tree of its values: one level per key, lists as leaves."""
-    found: dict[Any, Any] = {}
-    groups = zip(*(table[name].tolist() for name in by), strict=True)
-    paths = zip(*(table[name].tolist() for name in keys), strict=True)
-    for group, path, one in zip(groups, paths, table[value].tolist(), strict=True):
-        branch = found.setdefault(group, {})
-        for key in path[:-1]:
-            branch = branch.setdefault(key, {})
-        branch.setdefault(path[-1], []).append(one)
-    return found
-
-
-def _mean_of_means(tree: Any) -> float:
-    """Return the mean of the means at each level; missing values are skipped."""
-    below = tree if isinstance(tree, list) else [_mean_of_means(one) for one in tree.values()]
-    known = [value for value in below if not math.isnan(value)]
-    return math.fsum(known) / len(known) if known else math.nan
-
-
-def _strata(tree: Any, weight: float = 1.0) -> Iterator[Stratum]:
-    """Yield the lists of a tree, each with its weight in the mean of means."""
-    if isinstance(tree, list):
-        values = np.array(tree, dtype=np.float64)
-        yield Stratum(values[~np.isnan(values)], weight)
-        return
-    for branch in tree.values():
-        yield from _strata(branch, weight / len(tree))
-
-
-def _counts(items: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Count distinct items, runs, ties, missing values and out-of-vocabulary items per group."""
-    marked = items.assign(missing=items["outcome"].isna(), **{NEAR_TIE: near_tied(items)})
-    groups = marked.groupby(by, sort=False, dropna=False)
-    columns = {
-        "seeds": groups["run"].nunique(),
-        "ties": groups["tie"].sum(),
-        NEAR_TIES: groups[NEAR_TIE].sum(),
-        "missing": groups["missing"].sum(),
-    }
-    runs = pd.DataFrame(columns).astype("int64").reset_index()
-    # Both are in order of first appearance.
-    of_items = usable_counts(items, by)[["items", "unknown", "usable"]]
-    together = pd.concat([runs, of_items], axis=1)
-    names = [*by, "items", "seeds", "ties", NEAR_TIES, "missing", "unknown", "usable"]
-    if COULD_FLIP not in items.columns:
-        return together[names]
-    return together[names].assign(**{COULD_FLIP: flip_counts(groups).array})
 
 
 def bit_means(
@@ -157,13 +80,13 @@ def bit_means(
     usable = of_items[USABLE].all().groupby(by, sort=False, dropna=False).sum()
     lost = (~finite).groupby([table[key] for key in by], sort=False, dropna=False).sum()
     rows = []
-    for group, suites in _nested(per_item, by, ["suite"], value=value).items():
+    for group, suites in nested(per_item, by, ["suite"], value=value).items():
         name = group if len(by) > 1 else group[0]
         items = sum(map(len, suites.values()))
         is_known = is_enough(int(usable.loc[name]), items, min_items)
-        interval = _interval(suites, is_known=is_known)
+        strata = list(strata_of(suites)) if is_known else []
         out = int(lost.loc[name])
-        rows.append((*group, _mean_of_means(suites), *interval, items, out))
+        rows.append((*group, mean_of_means(suites), *bootstrap_interval(strata), items, out))
     found = pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "items", "infinite"])
     column = ERROR_COLUMNS.get(value)
     if column is None or column not in table.columns:

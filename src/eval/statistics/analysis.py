@@ -1,4 +1,10 @@
-"""Results of a fitted mixed model."""
+"""Records of analyses (questions about a table), of fitted models, and of their results.
+
+``load_analyses`` reads the files in ``conf/analysis``, and ``own_analysis`` makes the analysis of a
+user's formula. ``answering`` runs an analysis, and reports and studies read its ``AnalysisResult``.
+Settings load this module, so numerical libraries are imported only by modules that compute, and
+all mistakes in the settings of an analysis are reported at once.
+"""
 
 from __future__ import annotations
 
@@ -97,8 +103,7 @@ class MixedFit:
     ``log_likelihood`` is restricted for linear models. ``engine`` names the maximised likelihood.
     ``theta`` are the relative Cholesky factors of the random effects, named as in lme4.
     ``total_deviation`` is the standard deviation of single responses of a linear model given its
-    fixed effects. ``lme4`` are the fixed effects that lme4 has with its default settings, if they
-    were asked for.
+    fixed effects.
     """
 
     formula: str
@@ -114,7 +119,6 @@ class MixedFit:
     warnings: tuple[str, ...] = ()
     theta: Mapping[str, float] = field(default_factory=dict)
     total_deviation: float = math.nan
-    lme4: tuple[FixedEffect, ...] = ()
 
     @property
     def converged(self) -> bool:
@@ -144,133 +148,7 @@ class MixedFit:
 
 
 # ----------------------------------------------------------------------------
-# Checks of the settings of an analysis that their types do not express.
-
-
-# Sentence templates for effects above zero, below zero, and not significantly different from zero.
-SENTENCE_CASES = ("more", "less", "none")
-
-_MAPPINGS = ("where", "derive", "contrasts", "codings", "sentences", "robustness")
-_NESTED = ("derive", "contrasts", "codings", "sentences")
-
-
-def analysis_mistakes(analysis: Analysis) -> list[str]:
-    """Return descriptions of missing or inconsistent settings."""
-    if found := _shape_mistakes(analysis):
-        return found
-    return [
-        *_test_mistakes(analysis),
-        *_formula_mistakes(analysis),
-        *_weight_mistakes(analysis),
-        *_derive_mistakes(analysis),
-        *_contrast_mistakes(analysis),
-        *(m for column, rule in analysis.codings.items() for m in _coding_mistakes(column, rule)),
-        *_sentence_mistakes(analysis),
-    ]
-
-
-def _shape_mistakes(analysis: Analysis) -> list[str]:
-    """Return errors for settings that must be mappings, at the first or second level."""
-    found = [
-        f"{name} must be a mapping"
-        for name in _MAPPINGS
-        if not isinstance(getattr(analysis, name), Mapping)
-    ]
-    return found or [
-        f"{name}.{column} must be a mapping"
-        for name in _NESTED
-        for column, rule in getattr(analysis, name).items()
-        if not isinstance(rule, Mapping)
-    ]
-
-
-def _test_mistakes(analysis: Analysis) -> Iterator[str]:
-    is_mixed = analysis.test == "mixed"
-    if is_mixed and not analysis.formula:
-        yield "a mixed model needs a formula"
-    if not is_mixed and not analysis.measured:
-        yield f"a {analysis.test} needs a response"
-    if analysis.test == "within_item" and not analysis.condition:
-        yield "within-item intervals need a condition"
-    if not is_mixed and analysis.robustness:
-        yield "robustness is for mixed models"
-    if not is_mixed and analysis.lme4_default:
-        yield "lme4_default is for mixed models"
-    if analysis.test not in ("mixed", "t_test") and analysis.correction != "none":
-        yield f"a correction needs p values, which {analysis.test} does not have"
-
-
-def _formula_mistakes(analysis: Analysis) -> Iterator[str]:
-    if analysis.test != "mixed" or not analysis.formula:
-        return
-    formulas = {"": analysis.formula, **analysis.robustness}
-    for name, text in formulas.items():
-        try:
-            parsed = parse_model_formula(str(text))
-        except StatisticsError as error:
-            yield f"robustness.{name}: {error}" if name else str(error)
-            continue
-        if analysis.responses and parsed.response != "value":
-            yield "with responses, the response of a formula must be 'value'"
-        if name and parsed.response != parse_model_formula(analysis.formula).response:
-            yield f"robustness.{name} has another response than the formula"
-
-
-def _weight_mistakes(analysis: Analysis) -> Iterator[str]:
-    if analysis.weights == "none":
-        return
-    if analysis.test != "mixed" or analysis.family != "gaussian":
-        kind = "a binomial model" if analysis.test == "mixed" else f"a {analysis.test}"
-        yield f"weights are for linear mixed models (family: gaussian), not for {kind}"
-        return
-    responses = analysis.responses
-    if not responses and analysis.formula:
-        with contextlib.suppress(StatisticsError):  # another mistake, of the formula
-            responses = [parse_model_formula(analysis.formula).response]
-    for name in responses:
-        if name not in ERROR_COLUMNS:
-            yield (
-                f"weights: error needs a response that has a standard error "
-                f"({', '.join(ERROR_COLUMNS)}), not {name}"
-            )
-
-
-def _derive_mistakes(analysis: Analysis) -> Iterator[str]:
-    for column, rule in analysis.derive.items():
-        if not {"from", "values"} <= set(rule) <= {"from", "values", "otherwise"}:
-            yield f"derive.{column} needs 'from' and 'values', and may have 'otherwise'"
-        elif not isinstance(rule["values"], Mapping):
-            yield f"derive.{column}.values must be a mapping"
-
-
-def _contrast_mistakes(analysis: Analysis) -> Iterator[str]:
-    if len(analysis.contrasts) > 1:
-        yield "contrasts can have one column only"
-    for column, rule in analysis.contrasts.items():
-        if set(rule) != {"from", "pairs"}:
-            yield f"contrasts.{column} needs exactly 'from' and 'pairs'"
-        elif any(isinstance(pair, str) or len(pair) != 2 for pair in rule["pairs"]):
-            yield f"contrasts.{column}.pairs must be pairs of values"
-
-
-def _coding_mistakes(column: str, rule: Mapping[str, Any]) -> Iterator[str]:
-    if wrong := sorted(set(rule) - {"kind", "levels"}):
-        yield f"codings.{column} has {', '.join(wrong)}, not kind or levels"
-    if rule.get("kind", "treatment") not in get_args(ContrastKind):
-        yield f"codings.{column}.kind must be {' or '.join(get_args(ContrastKind))}"
-
-
-def _sentence_mistakes(analysis: Analysis) -> Iterator[str]:
-    for effect, cases in analysis.sentences.items():
-        if wrong := sorted(set(cases) - set(SENTENCE_CASES)):
-            yield f"sentences.{effect} has {', '.join(wrong)}, not more, less or none"
-
-
-# ----------------------------------------------------------------------------
-# Records of a configured analysis (a question about a table) and of its result.
-
-
-# Numerical libraries are imported only by modules that compute, so analyses load quickly.
+# A configured analysis and its result.
 
 
 TableName = Literal["items", "effects", "sentences"]
@@ -305,8 +183,8 @@ class Analysis:
     A *mixed* model needs a formula and a family; ``codings`` specify the contrasts of its factors
     (``modifier: {kind: sum, levels: [none, adjective]}``). ``reference`` is the distribution of the
     test statistics of linear models. ``robustness`` are formulas of other models of the same rows,
-    by name, reported beside the first. With ``lme4_default``, the standard errors that lme4 has
-    with its default settings are computed too. With ``weights: error``, rows of a linear model are
+    by name, reported beside the first. With ``lme4_default``, the R script also fits each model
+    with lme4's default settings. With ``weights: error``, rows of a linear model are
     weighted by the search error of their response. A *t test* compares the mean of ``response``, or
     in contrasts the difference within items, with zero. *Within-item* intervals are computed for
     the mean ``response`` in each ``condition``, with the given ``method``. *Means* have intervals
@@ -353,8 +231,8 @@ class Analysis:
     @property
     def models(self) -> tuple[ModelFormula, ...]:
         """The formula of a mixed model and those that check its robustness."""
-        texts = (self.formula, *self.robustness.values()) if self.test == "mixed" else ()
-        return tuple(map(parse_model_formula, texts))
+        formulas = (self.formula, *self.robustness.values()) if self.test == "mixed" else ()
+        return tuple(map(parse_model_formula, formulas))
 
     @property
     def measured(self) -> str:
@@ -399,7 +277,8 @@ class Analysis:
 
     def mistakes(self) -> list[str]:
         """Return descriptions of missing or inconsistent settings."""
-        return analysis_mistakes(self)
+        checks = (_test_mistakes, _formula_mistakes, _weight_mistakes, _rule_mistakes)
+        return _shape_mistakes(self) or [text for check in checks for text in check(self)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -476,8 +355,102 @@ def load_analyses(folder: Path, *, study: str | None = None) -> tuple[Analysis, 
     for path in paths:
         if (other := names.setdefault(path.stem, path)) != path:
             raise InputError(f"has the name of another analysis, {other}", path=path)
-    found = tuple(map(load_analysis, paths))
-    return tuple(one for one in found if study is None or one.study == study)
+    analyses = map(load_analysis, paths)
+    return tuple(analysis for analysis in analyses if study is None or analysis.study == study)
+
+
+# ----------------------------------------------------------------------------
+# Checks of the settings of an analysis that their types do not express.
+
+
+_MAPPINGS = ("where", "derive", "contrasts", "codings", "sentences", "robustness")
+_NESTED = ("derive", "contrasts", "codings", "sentences")
+
+
+def _shape_mistakes(analysis: Analysis) -> list[str]:
+    """Return errors for settings that must be mappings, at the first or second level."""
+    flat = [name for name in _MAPPINGS if not isinstance(getattr(analysis, name), Mapping)]
+    nested = [
+        f"{name}.{column}"
+        for name in (() if flat else _NESTED)
+        for column, rule in getattr(analysis, name).items()
+        if not isinstance(rule, Mapping)
+    ]
+    return [f"{name} must be a mapping" for name in [*flat, *nested]]
+
+
+def _test_mistakes(analysis: Analysis) -> Iterator[str]:
+    is_mixed = analysis.test == "mixed"
+    if is_mixed and not analysis.formula:
+        yield "a mixed model needs a formula"
+    if not is_mixed and not analysis.measured:
+        yield f"a {analysis.test} needs a response"
+    if analysis.test == "within_item" and not analysis.condition:
+        yield "within-item intervals need a condition"
+    if not is_mixed and analysis.robustness:
+        yield "robustness is for mixed models"
+    if not is_mixed and analysis.lme4_default:
+        yield "lme4_default is for mixed models"
+    if analysis.test not in ("mixed", "t_test") and analysis.correction != "none":
+        yield f"a correction needs p values, which {analysis.test} does not have"
+
+
+def _formula_mistakes(analysis: Analysis) -> Iterator[str]:
+    if analysis.test != "mixed" or not analysis.formula:
+        return
+    for name, text in {"": analysis.formula, **analysis.robustness}.items():
+        try:
+            response = parse_model_formula(str(text)).response
+        except StatisticsError as error:
+            yield f"robustness.{name}: {error}" if name else str(error)
+            continue
+        if analysis.responses and response != VALUE:
+            yield f"with responses, the response of a formula must be {VALUE!r}"
+        if name and response != parse_model_formula(analysis.formula).response:
+            yield f"robustness.{name} has another response than the formula"
+
+
+def _weight_mistakes(analysis: Analysis) -> Iterator[str]:
+    if analysis.weights == "none":
+        return
+    if analysis.test != "mixed" or analysis.family != "gaussian":
+        kind = "a binomial model" if analysis.test == "mixed" else f"a {analysis.test}"
+        yield f"weights are for linear mixed models (family: gaussian), not for {kind}"
+        return
+    responses = analysis.responses
+    if not responses and analysis.formula:
+        with contextlib.suppress(StatisticsError):  # another mistake, of the formula
+            responses = [parse_model_formula(analysis.formula).response]
+    for name in responses:
+        if name not in ERROR_COLUMNS:
+            yield (
+                f"weights: error needs a response that has a standard error "
+                f"({', '.join(ERROR_COLUMNS)}), not {name}"
+            )
+
+
+def _rule_mistakes(analysis: Analysis) -> Iterator[str]:
+    """Yield errors in the rules of single columns and effects."""
+    for column, rule in analysis.derive.items():
+        if not {"from", "values"} <= set(rule) <= {"from", "values", "otherwise"}:
+            yield f"derive.{column} needs 'from' and 'values', and may have 'otherwise'"
+        elif not isinstance(rule["values"], Mapping):
+            yield f"derive.{column}.values must be a mapping"
+    if len(analysis.contrasts) > 1:
+        yield "contrasts can have one column only"
+    for column, rule in analysis.contrasts.items():
+        if set(rule) != {"from", "pairs"}:
+            yield f"contrasts.{column} needs exactly 'from' and 'pairs'"
+        elif any(isinstance(pair, str) or len(pair) != 2 for pair in rule["pairs"]):
+            yield f"contrasts.{column}.pairs must be pairs of values"
+    for column, rule in analysis.codings.items():
+        if wrong := sorted(set(rule) - {"kind", "levels"}):
+            yield f"codings.{column} has {', '.join(wrong)}, not kind or levels"
+        if rule.get("kind", "treatment") not in get_args(ContrastKind):
+            yield f"codings.{column}.kind must be {' or '.join(get_args(ContrastKind))}"
+    for effect, cases in analysis.sentences.items():
+        if wrong := sorted(set(cases) - {"more", "less", "none"}):
+            yield f"sentences.{effect} has {', '.join(wrong)}, not more, less or none"
 
 
 # ----------------------------------------------------------------------------
@@ -487,12 +460,6 @@ def load_analyses(folder: Path, *, study: str | None = None) -> tuple[Analysis, 
 # that the interaction of two factors of two levels is the difference of differences in bits. Each
 # suite, corpus and model is analysed separately, unless the formula names it.
 
-
-# The settings need this module; they load quickly without pandas.
-
-
-# Name of the files of the analysis.
-OWN_QUESTION = "own"
 
 # The numbers that can be explained, and the tables that have them.
 _TABLES: Mapping[str, TableName] = {
@@ -523,17 +490,17 @@ def own_analysis(formula: str, tables: Mapping[str, pd.DataFrame | None]) -> Ana
     name = _TABLES[parsed.response]
     table = tables[name]
     columns = [] if table is None else list(table.columns)
-    if missing := [one for one in parsed.variables if one not in columns]:
-        remedy = nearest(missing[0], [one for one in columns if not one.startswith("_")])
+    if missing := [column for column in parsed.variables if column not in columns]:
+        remedy = nearest(missing[0], [column for column in columns if not column.startswith("_")])
         if name != "sentences":
             remedy += "; factors of conditions are columns of sentences: local_bits ~ …"
         problem = f"the table of {name} has no column {enumeration(missing)}"
         raise GardenpathError(f"formula={formula}: {problem} ({remedy})")
-    split = [one for one in _APART if one not in parsed.variables]
-    said = {"model": " for $model", "corpus": ", trained on $corpus", "suite": " ($suite)"}
-    whose = "".join(text for one, text in said.items() if one in split)
+    split = [column for column in _APART if column not in parsed.variables]
+    texts = {"model": " for $model", "corpus": ", trained on $corpus", "suite": " ($suite)"}
+    whose = "".join(text for column, text in texts.items() if column in split)
     return Analysis(
-        name=OWN_QUESTION,
+        name="own",
         title=formula,
         table=name,
         formula=formula,

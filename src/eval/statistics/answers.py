@@ -1,9 +1,14 @@
-"""Collection of the results of an analysis, part by part."""
+"""The rows and sentences of an analysis, collected part by part, and the items they need.
+
+``answering`` adds what it has computed to ``Answers``, which adjusts all p values at the end, and
+words the values of sentence templates with the functions here. ``ESTIMATE_COLUMNS`` are the columns
+of every table of estimates. Nothing is estimated here.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -27,13 +32,12 @@ ESTIMATE_COLUMNS = (
     *("p", "p_normal", "p_satterthwaite", "p_adjusted", "correction"),
     *("low", "high", "deviation", "half_width", "n"),
     *("effect_size", "effect_size_low", "effect_size_high", "effect_size_kind"),
-    *("singular", "robustness", "estimate_lme4", "standard_error_lme4", "p_lme4"),
-    *("test", "remark"),
+    *("singular", "robustness", "test", "remark"),
 )
 _TEXTS = ("term", "correction", "effect_size_kind", "robustness", "test", "remark")
 
 
-def estimate_row(*, size: EffectSize | None = None, **given: Any) -> Row:
+def estimate_row(*, size: EffectSize | None = None, **numbers: Any) -> Row:
     """Return a row with all ``ESTIMATE_COLUMNS``; ``size`` fills in those of the effect size."""
     row: Row = {name: "" if name in _TEXTS else math.nan for name in ESTIMATE_COLUMNS}
     row["singular"] = False
@@ -44,9 +48,9 @@ def estimate_row(*, size: EffectSize | None = None, **given: Any) -> Row:
             effect_size_high=size.high,
             effect_size_kind=size.kind,
         )
-    if unknown := set(given) - set(row):
+    if unknown := set(numbers) - set(row):
         raise KeyError(f"not a column of estimates: {', '.join(sorted(unknown))}")
-    return {**row, **given}
+    return {**row, **numbers}
 
 
 class Answers:
@@ -76,15 +80,11 @@ class Answers:
     def finish(self) -> tuple[str, ...]:
         """Adjust the p values of all estimates, and return the sentences."""
         rows = self.rows.get("estimates", [])
-        found = adjusted([row["p"] for row in rows], self._correction)
-        for row, p in zip(rows, found, strict=True):
+        p_values = adjusted([row["p"] for row in rows], self._correction)
+        for row, p in zip(rows, p_values, strict=True):
             row["p_adjusted"] = float(p)
             row["correction"] = CORRECTION_NAMES[self._correction]
         return tuple(sentence(row) for row, sentence in self._statements)
-
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """Return all tables by name."""
-        return {name: pd.DataFrame(rows) for name, rows in self.rows.items()}
 
 
 def adjustment(row: Row) -> list[str]:
@@ -108,11 +108,8 @@ def meaning(analysis: Analysis, rows: pd.DataFrame, column: str, value: object =
     if not set(names) <= set(rows.columns):
         names = [column]
     chosen = rows if value is None else rows[rows[column] == value]
-    said = [
-        " ".join(wording.prose_name(one) for one in combination)
-        for combination in chosen[names].drop_duplicates().itertuples(index=False)
-    ]
-    return ", ".join(dict.fromkeys(said))
+    combinations = chosen[names].drop_duplicates().itertuples(index=False)
+    return ", ".join(dict.fromkeys(" ".join(map(wording.prose_name, c)) for c in combinations))
 
 
 def template_values(analysis: Analysis, part: Part, rows: pd.DataFrame) -> dict[str, str]:
@@ -164,41 +161,22 @@ def require_items(
     """
     if "item" not in rows.columns:
         return
-    named = [name for name in _ITEM if name in rows.columns]
-    for by in _groupings(analysis, rows):
-        for whose, usable, items in _counted(rows, by, named):
-            if not is_enough(usable, items, least):
-                told = _told(by, whose, part, rows)
-                raise StatisticsError(too_few(usable, items, least, whose=told))
-
-
-def _groupings(analysis: Analysis, rows: pd.DataFrame) -> Iterator[list[str]]:
-    """Yield the columns whose combinations need enough items: models, and each with a predictor."""
+    item = [name for name in _ITEM if name in rows.columns]
     models = [name for name in _MODEL if name in rows.columns]
-    yield models
-    for name in analysis.predictors:
-        if name not in models and rows[name].nunique() <= _FEW_VALUES:
-            yield [*models, name]
-
-
-def _counted(
-    rows: pd.DataFrame, by: Sequence[str], named: Sequence[str]
-) -> Iterator[tuple[tuple[object, ...], int, int]]:
-    keys = list(dict.fromkeys([*by, *named]))
-    flags = rows.groupby(keys, sort=False, dropna=False, observed=True)[USABLE].all()
-    if not by:
-        yield (), int(flags.sum()), len(flags)
-        return
-    for whose, group in flags.groupby(level=list(by), sort=False, dropna=False):
-        yield whose, int(group.sum()), len(group)
-
-
-def _told(
-    by: Sequence[str], whose: tuple[object, ...], part: Mapping[str, str], rows: pd.DataFrame
-) -> str:
-    """Name a group by the values in which groups of the part differ."""
-    return ", ".join(
-        spaced(value) if name in _MODEL else f"{spaced(name)} {value}"
-        for name, value in zip(by, whose, strict=True)
-        if name not in part and value not in ("", None) and rows[name].nunique() > 1
-    )
+    for predictor in (None, *analysis.predictors):
+        if predictor in models or (predictor and rows[predictor].nunique() > _FEW_VALUES):
+            continue
+        by = [*models, predictor] if predictor else models
+        keys = list(dict.fromkeys([*by, *item]))
+        flags = rows.groupby(keys, sort=False, dropna=False, observed=True)[USABLE].all()
+        groups = flags.groupby(level=by, sort=False, dropna=False) if by else [((), flags)]
+        for values, group in groups:
+            usable, items = int(group.sum()), len(group)
+            if not is_enough(usable, items, least):
+                # Groups are named by the values in which those of the part differ.
+                whose = ", ".join(
+                    spaced(value) if name in _MODEL else f"{spaced(name)} {value}"
+                    for name, value in zip(by, values, strict=True)
+                    if name not in part and value not in ("", None) and rows[name].nunique() > 1
+                )
+                raise StatisticsError(too_few(usable, items, least, whose=whose))

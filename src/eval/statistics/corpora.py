@@ -1,4 +1,9 @@
-"""Descriptive statistics of corpora: size, vocabulary, unknown words, lengths, word counts."""
+"""Corpora in numbers: size, vocabulary, unknown words, lengths, and constructions in trees.
+
+``task=corpus`` and studies of own runs describe training corpora with it; no model is needed.
+Statistics are those of prepared corpora, after cleaning; constructions are counted in the trees of
+a treebank as they stand. Nothing is written here.
+"""
 
 from __future__ import annotations
 
@@ -68,6 +73,11 @@ class CorpusStatistics:
         """Number of words of the longest sentence."""
         return max(self.lengths, default=0)
 
+    @property
+    def median_length(self) -> float:
+        """Median number of words per sentence."""
+        return self.length_quantile(0.5)
+
     def length_quantile(self, share: float) -> float:
         """Return the length that a ``share`` of the sentences does not exceed."""
         if not self.lengths:
@@ -94,7 +104,6 @@ def corpus_statistics(
     folded: Counter[str] = Counter()
     for word, count in counts.items():
         folded[word.casefold()] += count
-    has_words = vocabulary is not None and vocabulary.subword_hash is None
     return CorpusStatistics(
         corpus=corpus,
         split=split,
@@ -102,7 +111,9 @@ def corpus_statistics(
         tokens=counts.total(),
         types=len(counts),
         vocabulary=None if vocabulary is None else len(vocabulary),
-        unknown=_unknown(counts, vocabulary) if has_words else None,
+        unknown=sum(n for word, n in counts.items() if not vocabulary.knows(word))
+        if vocabulary is not None and vocabulary.subword_hash is None
+        else None,
         lengths=dict(sorted(lengths.items())),
         words={word: folded[word.casefold()] for word in words},
     )
@@ -135,51 +146,33 @@ def statistics_of(
     ]
 
 
-def _unknown(counts: Mapping[str, int], vocabulary: Vocabulary | None) -> int:
-    assert vocabulary is not None
-    return sum(count for word, count in counts.items() if not vocabulary.knows(word))
-
-
 def statistics_frame(statistics: Sequence[CorpusStatistics]) -> pd.DataFrame:
     """Return one row per split; selected words have columns ``count_<word>``."""
     return CORPUS_STATISTICS.frame(
         [
             {
-                "corpus": one.corpus,
-                "split": one.split,
-                "sentences": one.sentences,
-                "tokens": one.tokens,
-                "types": one.types,
-                "vocabulary": one.vocabulary,
-                "unknown": one.unknown,
-                "unknown_rate": one.unknown_rate,
-                "mean_length": one.mean_length,
-                "median_length": one.length_quantile(0.5),
-                "longest": one.longest,
-                **{f"count_{word}": count for word, count in one.words.items()},
+                **{name: getattr(part, name) for name in CORPUS_STATISTICS.names},
+                **{f"count_{word}": count for word, count in part.words.items()},
             }
-            for one in statistics
+            for part in statistics
         ]
     )
 
 
-def in_words(one: CorpusStatistics) -> str:
+def in_words(part: CorpusStatistics) -> str:
     """Describe the size of a training corpus in a sentence."""
-    vocabulary = "" if one.vocabulary is None else f", a vocabulary of {one.vocabulary:,}"
+    vocabulary = "" if part.vocabulary is None else f", a vocabulary of {part.vocabulary:,}"
     return (
-        f"{one.corpus} has {one.tokens:,} tokens in {one.sentences:,} training sentences"
-        f"{vocabulary}; the longest sentence has {one.longest} words."
+        f"{part.corpus} has {part.tokens:,} tokens in {part.sentences:,} training sentences"
+        f"{vocabulary}; the longest sentence has {part.longest} words."
     )
 
 
 def lengths_frame(statistics: Sequence[CorpusStatistics]) -> pd.DataFrame:
     """Return one row per split and sentence length."""
-    rows = [
-        (one.corpus, one.split, length, count)
-        for one in statistics
-        for length, count in one.lengths.items()
-    ]
-    return LENGTHS.frame(rows)
+    return LENGTHS.frame(
+        [(s.corpus, s.split, length, n) for s in statistics for length, n in s.lengths.items()]
+    )
 
 
 def statistics_table(
@@ -191,25 +184,24 @@ def statistics_table(
     table.column("split")
     for name in _HEADINGS:
         table.column(name, right=True, needed=name not in _NOT_NEEDED)
-    for one in statistics:
-        rate = one.unknown_rate
+    for part in statistics:
         table.add_row(
-            one.corpus,
-            one.split,
-            f"{one.sentences:,}",
-            f"{one.tokens:,}",
-            f"{one.types:,}",
-            "" if one.vocabulary is None else f"{one.vocabulary:,}",
-            "" if rate is None else f"{rate:.1%}",
-            f"{one.mean_length:.1f}",
-            str(one.longest),
+            part.corpus,
+            part.split,
+            f"{part.sentences:,}",
+            f"{part.tokens:,}",
+            f"{part.types:,}",
+            "" if part.vocabulary is None else f"{part.vocabulary:,}",
+            "" if part.unknown_rate is None else f"{part.unknown_rate:.1%}",
+            f"{part.mean_length:.1f}",
+            str(part.longest),
         )
     return table
 
 
 def words_table(statistics: Sequence[CorpusStatistics]) -> FittedTable | None:
     """Format the counts of selected words for the terminal; None if no words were selected."""
-    words = list(dict.fromkeys(word for one in statistics for word in one.words))
+    words = list(dict.fromkeys(word for part in statistics for word in part.words))
     if not words:
         return None
     table = FittedTable("Counts of words, in any case", keys=2)
@@ -217,9 +209,9 @@ def words_table(statistics: Sequence[CorpusStatistics]) -> FittedTable | None:
     table.column("split")
     for word in words:
         table.column(word, right=True)
-    for one in statistics:
-        cells = (f"{one.words[word]:,}" if word in one.words else "" for word in words)
-        table.add_row(one.corpus, one.split, *cells)
+    for part in statistics:
+        cells = (f"{part.words[word]:,}" if word in part.words else "" for word in words)
+        table.add_row(part.corpus, part.split, *cells)
     return table
 
 
@@ -273,8 +265,8 @@ def load_constructions(path: Path) -> tuple[Construction, ...]:
     """Load constructions from a pattern file; every pattern is compiled as a check."""
     try:
         content = parse_yaml(path.read_text(encoding="utf-8"))
-        found = content["constructions"]
-        return tuple(_construction(name, settings, path) for name, settings in found.items())
+        constructions = content["constructions"].items()
+        return tuple(_construction(name, settings, path) for name, settings in constructions)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"is not a valid pattern file: {error}", path=path) from error
 
@@ -292,17 +284,16 @@ def _construction(name: str, content: Mapping[str, Any], path: Path) -> Construc
     )
     if annotated is None and plain is None:
         raise InputError(f"{name} has neither an annotated nor a plain pattern", path=path)
-    made = Construction(
+    for pattern in (annotated, plain):
+        if pattern is not None:
+            compile_pattern(pattern, path=path)
+    return Construction(
         name=name,
         annotated=annotated,
         plain=plain,
         description=str(content.get("description", "")),
         modifiers=tuple(map(str, content.get("modifiers") or ())),
     )
-    for pattern in (made.annotated, made.plain):
-        if pattern is not None:
-            compile_pattern(pattern, path=path)
-    return made
 
 
 def compile_pattern(pattern: str, *, path: Path | str = "pattern") -> Predicate:
@@ -351,26 +342,31 @@ def count_constructions(
         )
     has_traces = is_annotated(head) if annotation == "auto" else annotation == "annotated"
     chosen: Literal["annotated", "plain"] = "annotated" if has_traces else "plain"
-    countable = [one for one in constructions if getattr(one, chosen) is not None]
-    tests = [compile_pattern(getattr(one, chosen)) for one in countable]
-    counts, sentences, total = [0] * len(tests), [0] * len(tests), 0
+    tests = {
+        construction.name: compile_pattern(getattr(construction, chosen))
+        for construction in constructions
+        if getattr(construction, chosen) is not None
+    }
+    counts: Counter[str] = Counter()
+    sentences: Counter[str] = Counter()
+    total = 0
     for tree in itertools.chain(head, stream):
         total += 1
         nodes = list(to_nltk(tree).subtrees())
-        for number, test in enumerate(tests):
-            found = sum(1 for node in nodes if test(node))
-            counts[number] += found
-            sentences[number] += found > 0
+        for name, test in tests.items():
+            matches = sum(1 for node in nodes if test(node))
+            counts[name] += matches
+            sentences[name] += matches > 0
     return [
         ConstructionCount(
             corpus=corpus,
-            construction=one.name,
-            count=counts[number],
-            sentences=sentences[number],
+            construction=name,
+            count=counts[name],
+            sentences=sentences[name],
             total_sentences=total,
             annotation=chosen,
         )
-        for number, one in enumerate(countable)
+        for name in tests
     ]
 
 
@@ -388,8 +384,17 @@ def construction_counts(
     """
     if not data.reader.has_trees:
         raise StatisticsError(f"{data.name} has no trees, so constructions cannot be counted")
+    seen: set[Source] = set()
+
+    def trees() -> Iterator[Tree]:
+        for split in splits:
+            for sentence in progress(data.reader.read(split), f"{data.name}, {split}"):
+                if sentence.tree is not None and sentence.source not in seen:
+                    seen.add(sentence.source)
+                    yield sentence.tree
+
     wanted = constructions_for(data.language) if constructions is None else constructions
-    return count_constructions(_trees(data, splits, progress), wanted, corpus=data.name)
+    return count_constructions(trees(), wanted, corpus=data.name)
 
 
 def constructions_for(language: Language) -> tuple[Construction, ...]:
@@ -398,31 +403,21 @@ def constructions_for(language: Language) -> tuple[Construction, ...]:
     return load_constructions(path) if path.is_file() else ()
 
 
-def _trees(data: DataSettings, splits: Sequence[Split], progress: Progress) -> Iterator[Tree]:
-    seen: set[Source] = set()
-    for split in splits:
-        for sentence in progress(data.reader.read(split), f"{data.name}, {split}"):
-            if sentence.tree is not None and sentence.source not in seen:
-                seen.add(sentence.source)
-                yield sentence.tree
-
-
 def counts_table(counts: Iterable[ConstructionCount]) -> pd.DataFrame:
     """Return one row per corpus and construction."""
     return CONSTRUCTIONS.frame(
-        [tuple(getattr(one, column) for column in CONSTRUCTIONS.names) for one in counts]
+        [tuple(getattr(count, column) for column in CONSTRUCTIONS.names) for count in counts]
     )
 
 
 def construction_table(counts: Sequence[ConstructionCount]) -> FittedTable:
     """Format counts for the terminal: one row per construction, one column per corpus."""
-    corpora = list(dict.fromkeys(one.corpus for one in counts))
-    found = {(one.construction, one.corpus): one.count for one in counts}
+    corpora = list(dict.fromkeys(count.corpus for count in counts))
+    cells = {(c.construction, c.corpus): f"{c.count:,}" for c in counts}
     table = FittedTable("Constructions (matching nodes)")
     table.column("construction")
     for corpus in corpora:
         table.column(corpus, right=True)
-    for name in dict.fromkeys(one.construction for one in counts):
-        cells = (found.get((name, corpus)) for corpus in corpora)
-        table.add_row(name, *("" if count is None else f"{count:,}" for count in cells))
+    for name in dict.fromkeys(count.construction for count in counts):
+        table.add_row(name, *(cells.get((name, corpus), "") for corpus in corpora))
     return table

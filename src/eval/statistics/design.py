@@ -1,24 +1,23 @@
-"""Design matrices of mixed models, built from a formula and a table.
+"""Design matrices of mixed models, built from a formula and a table, and checks of them.
 
-Formulas use the notation of lme4: ``outcome ~ syntax + (1 | modifier) + (1 | item)``. With X the
-design matrix of the fixed effects and Z that of the random effects, the linear predictor is
-``X β + Z Λ(θ) u``, where u is standard normal and Λ(θ) is block diagonal. Its blocks are the
+With X the design matrix of the fixed effects and Z that of the random effects, the linear predictor
+is ``X β + Z Λ(θ) u``, where u is standard normal and Λ(θ) is block diagonal. Its blocks are the
 relative Cholesky factors of the random terms' covariance matrices, one block per level of the
-grouping factor (Bates et al. 2015).
+grouping factor (Bates et al. 2015). ``mixed`` fits a design, and ``answering`` asks which random
+effects a table identifies. Nothing is estimated here; matrices are those of R.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.linalg
-import scipy.sparse
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
@@ -26,15 +25,17 @@ from gardenpath.data.arrays import Floats
 from gardenpath.errors import StatisticsError
 from gardenpath.eval.statistics.factors import Loadings
 from gardenpath.eval.statistics.formulas import (
+    INTERCEPT,
     INTERCEPT_TERM,
     Coding,
     Distribution,
     ModelFormula,
+    ModelTerm,
     RandomPart,
+    Variable,
     backticked,
-    model_matrix,
+    coding_of,
     parse_model_formula,
-    with_all_codings,
 )
 from gardenpath.settings.schema import nearest
 
@@ -70,7 +71,7 @@ class Design:
     response: Floats  # (rows,)
     fixed: Floats  # (rows, coefficients)
     names: tuple[str, ...]
-    random: Any  # sparse (rows, random effects)
+    loadings: Loadings  # Z
     terms: tuple[RandomTerm, ...]
     weights: Floats  # (rows,)
     notes: tuple[str, ...] = ()
@@ -81,73 +82,25 @@ class Design:
         return len(self.response)
 
     @cached_property
-    def entries(self) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], ...]:
-        """For each parameter θ, the rows and columns of its entries in Λ."""
-        return tuple(self._entries())
-
-    def _entries(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        start = 0
-        for term in self.terms:
-            size = len(term.names)
-            blocks = start + size * np.arange(term.levels)
-            for row, column in term.places:
-                yield blocks + row, blocks + column
-            start += size * term.levels
-
-    @cached_property
     def is_scale(self) -> NDArray[np.bool_]:
         """Whether each parameter θ is on the diagonal of Λ, and therefore not negative."""
-        return np.array([r == c for term in self.terms for r, c in term.places], dtype=bool)
-
-    @cached_property
-    def loadings(self) -> Loadings:
-        """The entries of Z, stored row by row."""
-        offsets = np.cumsum([0, *(len(term.names) for term in self.terms)])
-        return Loadings(
-            self.random,
-            sizes=[len(term.names) for term in self.terms],
-            levels=[term.levels for term in self.terms],
-            places=[
-                (int(offset) + row, int(offset) + column)
-                for offset, term in zip(offsets, self.terms, strict=False)
-                for row, column in term.places
-            ],
-        )
-
-    def factor(self, theta: Floats) -> Any:
-        """Return Λ(θ) as a sparse matrix."""
-        size = self.random.shape[1]
-        if not len(theta):
-            return scipy.sparse.csr_array((size, size))
-        rows = np.concatenate([rows for rows, _ in self.entries])
-        columns = np.concatenate([columns for _, columns in self.entries])
-        lengths = [len(rows) for rows, _ in self.entries]
-        values = np.repeat(theta, lengths)
-        return scipy.sparse.csr_array((values, (rows, columns)), shape=(size, size))
+        return np.array([row == column for row, column in self.loadings.places], dtype=bool)
 
     def covariances(self, theta: Floats) -> Iterator[tuple[RandomTerm, Floats]]:
         """Yield the covariance matrix of each random term, relative to the residual variance."""
-        start = 0
+        whole, start = self.loadings.block(theta), 0
         for term in self.terms:
-            block = np.zeros((len(term.names), len(term.names)))
-            for place in term.places:
-                block[place] = theta[start]
-                start += 1
-            yield term, block @ block.T
+            own = slice(start, start + len(term.names))
+            yield term, whole[own, own] @ whole[own, own].T
+            start += len(term.names)
 
     def with_positive_scales(self, theta: Floats) -> Floats:
         """Return equivalent parameters with a non-negative diagonal of Λ.
 
         Reversing the sign of a column of Λ does not change the covariances.
         """
-        turned, start = theta.copy(), 0
-        for term in self.terms:
-            columns = np.array([column for _, column in term.places])
-            part = turned[start : start + len(columns)]  # a view
-            scales = {c: part[n] for n, (r, c) in enumerate(term.places) if r == c}
-            part *= [-1.0 if scales[column] < 0.0 else 1.0 for column in columns]
-            start += len(columns)
-        return turned
+        signs = np.where(np.diag(self.loadings.block(theta)) < 0.0, -1.0, 1.0)
+        return theta * signs[[column for _, column in self.loadings.places]]
 
     def is_singular(self, theta: Floats) -> bool:
         """Whether a random effect has zero variance or is a linear combination of others."""
@@ -171,7 +124,9 @@ def build_design(
     """
     parsed = parse_model_formula(formula)
     used = [*parsed.variables, *([weights] if weights else [])]
-    _check_columns(formula, used, table)
+    if lacking := [name for name in used if name not in table.columns]:
+        hints = "; ".join(f"no column {name!r}, {nearest(name, table.columns)}" for name in lacking)
+        raise StatisticsError(f"the table does not fit the formula {formula!r}: {hints}")
     complete = table[used].dropna()
     if complete.empty:
         raise StatisticsError(f"every row of the table lacks at least one of {', '.join(used)}")
@@ -181,28 +136,21 @@ def build_design(
     notes = [f"{missing} rows with missing values were left out"] if missing else []
     predictors = [*parsed.fixed_variables, *parsed.slope_variables]
     all_codings = with_all_codings(predictors, complete, codings or {})
-    fixed = model_matrix(parsed.fixed, complete, all_codings)
-    kept = _independent(fixed.values)
-    if dropped := [name for number, name in enumerate(fixed.names) if number not in kept]:
+    fixed, names = model_matrix(parsed.fixed, complete, all_codings)
+    kept = _independent(fixed)
+    if dropped := [name for number, name in enumerate(names) if number not in kept]:
         notes.append(f"{', '.join(dropped)} left out: not separable from the other effects")
-    random, terms = _random(parsed, complete, all_codings)
+    loadings, terms = _random(parsed, complete, all_codings)
     return Design(
         formula=formula,
         response=complete[parsed.response].to_numpy(dtype=np.float64),
-        fixed=fixed.values[:, kept],
-        names=tuple(fixed.names[number] for number in kept),
-        random=random,
+        fixed=fixed[:, kept],
+        names=tuple(names[number] for number in kept),
+        loadings=loadings,
         terms=terms,
         weights=complete[weights].to_numpy(np.float64) if weights else np.ones(len(complete)),
         notes=tuple(notes),
     )
-
-
-def _check_columns(formula: str, wanted: list[str], table: pd.DataFrame) -> None:
-    missing = [name for name in wanted if name not in table.columns]
-    if missing:
-        hints = "; ".join(f"no column {name!r}, {nearest(name, table.columns)}" for name in missing)
-        raise StatisticsError(f"the table does not fit the formula {formula!r}: {hints}")
 
 
 def _independent(matrix: Floats) -> list[int]:
@@ -223,33 +171,109 @@ def _independent(matrix: Floats) -> list[int]:
 
 def _random(
     formula: ModelFormula, table: pd.DataFrame, codings: Mapping[str, Coding]
-) -> tuple[Any, tuple[RandomTerm, ...]]:
-    """Return the sparse matrix Z and the random terms to which its columns belong."""
-    blocks: list[Any] = [scipy.sparse.csr_array((len(table), 0))]
-    terms = []
+) -> tuple[Loadings, tuple[RandomTerm, ...]]:
+    """Return the matrix Z and the random terms to which its columns belong."""
+    values, columns = [np.zeros((len(table), 0))], [np.zeros((len(table), 0), dtype=np.intp)]
+    places: list[tuple[int, int]] = []
+    terms: list[RandomTerm] = []
+    offset = start = 0  # effects of a row, and of all levels, before the term
     for part in formula.random:
-        levels, count = _levels(part, table)
+        groups = table.groupby(list(part.group), sort=True, observed=True)
+        levels = groups.ngroup().to_numpy(dtype=np.intp)
         for correlated in part.blocks:
-            effects = model_matrix(correlated, table, codings)
-            blocks.append(_spread(effects.values, levels, count))
+            effects, names = model_matrix(correlated, table, codings)
             group = ":".join(map(backticked, part.group))
-            terms.append(RandomTerm(group=group, names=effects.names, levels=count))
-    return scipy.sparse.csr_array(scipy.sparse.hstack(blocks, format="csr")), tuple(terms)
+            term = RandomTerm(group=group, names=names, levels=groups.ngroups)
+            values.append(effects)
+            columns.append(start + levels[:, None] * len(names) + np.arange(len(names)))
+            places += [(offset + row, offset + column) for row, column in term.places]
+            offset, start = offset + len(names), start + len(names) * term.levels
+            terms.append(term)
+    loadings = Loadings(
+        columns=np.hstack(columns),
+        values=np.hstack(values),
+        sizes=tuple(len(term.names) for term in terms),
+        levels=tuple(term.levels for term in terms),
+        places=tuple(places),
+    )
+    return loadings, tuple(terms)
 
 
-def _levels(part: RandomPart, table: pd.DataFrame) -> tuple[NDArray[np.intp], int]:
-    """Return the index of each row's level and the number of levels."""
-    groups = table.groupby(list(part.group), sort=True, observed=True)
-    return groups.ngroup().to_numpy(dtype=np.intp), groups.ngroups
+# ----------------------------------------------------------------------------
+# Model matrices from the terms of a formula, as in R's ``model.matrix``.
+#
+# A numeric variable has one column, a factor the columns of its coding, and an interaction all
+# products of its variables' columns, those of the first variable changing fastest. A factor is
+# coded by contrasts if the rest of its term is contained in a preceding term. Otherwise contrasts
+# would not span all of its levels, and the factor has one indicator per level. Without an
+# intercept, the first factor has indicators too. (formulaic removes columns that R keeps where a
+# margin is missing, as in ``a:b`` without ``a`` and ``b``, and coefficients would not be R's.)
 
 
-def _spread(effects: Floats, levels: NDArray[np.intp], count: int) -> Any:
-    """Write each row's effects into the columns of its level, which are adjacent."""
-    rows, size = effects.shape
-    columns = levels[:, None] * size + np.arange(size)
-    starts = size * np.arange(rows + 1)
-    shape = (rows, size * count)
-    return scipy.sparse.csr_array((effects.ravel(), columns.ravel(), starts), shape=shape)
+def model_matrix(
+    terms: Sequence[ModelTerm], table: pd.DataFrame, codings: Mapping[str, Coding]
+) -> tuple[Floats, tuple[str, ...]]:
+    """Return the columns of all terms and their names; ``codings`` must contain every factor."""
+    rows = len(table)
+    blocks, names = [np.zeros((rows, 0))], []
+    for place, term in enumerate(terms):
+        block, labels = np.ones((rows, 1)), [""]
+        for variable in term:
+            is_whole = _needs_all_levels(terms, place, variable, codings)
+            columns, own = _columns(variable, table, codings, is_whole=is_whole)
+            block = (columns[:, :, None] * block[:, None, :]).reshape(rows, -1)
+            labels = [f"{left}:{new}" if left else new for new in own for left in labels]
+        blocks.append(block)
+        names += labels if term else [INTERCEPT]
+    return np.hstack(blocks), tuple(names)
+
+
+def with_all_codings(
+    names: Sequence[str], table: pd.DataFrame, codings: Mapping[str, Coding]
+) -> dict[str, Coding]:
+    """Add treatment coding, with sorted levels, for text columns without a coding."""
+    complete = dict(codings)
+    for name in names:
+        if name not in complete and not pd.api.types.is_numeric_dtype(table[name]):
+            coding = coding_of(table[name], kind="treatment")
+            if coding is None:
+                raise StatisticsError(f"{name} has only one value, {table[name].iloc[0]}")
+            complete[name] = coding
+    return complete
+
+
+def _needs_all_levels(
+    terms: Sequence[ModelTerm], place: int, variable: Variable, codings: Mapping[str, Coding]
+) -> bool:
+    """Whether a factor needs one indicator per level in the term at ``place``."""
+    if variable.name not in codings:
+        return False
+    if INTERCEPT_TERM not in terms:
+        factors = ((n, v) for n, term in enumerate(terms) for v in term if v.name in codings)
+        if next(factors) == (place, variable):
+            return True
+    rest = set(terms[place]) - {variable}
+    return bool(rest) and not any(rest <= set(term) for term in terms[:place])
+
+
+def _columns(
+    variable: Variable, table: pd.DataFrame, codings: Mapping[str, Coding], *, is_whole: bool
+) -> tuple[Floats, Sequence[str]]:
+    """Return the columns of one variable and their names."""
+    name, coding = variable.name, codings.get(variable.name)
+    if coding is None:
+        column = table[name].to_numpy(dtype=np.float64) ** variable.power
+        return column[:, None], [variable.written(str)]
+    if variable.power != 1:
+        raise StatisticsError(
+            f"{name} is a factor and cannot be raised to the power {variable.power}"
+        )
+    matrix = np.eye(len(coding.levels)) if is_whole else coding.matrix
+    try:
+        values = matrix[coding.places(table[name])]
+    except StatisticsError as error:
+        raise StatisticsError(f"{name}: {error}") from error
+    return values, [f"{name}[{level}]" for level in (coding.levels if is_whole else coding.names)]
 
 
 # ----------------------------------------------------------------------------
@@ -285,13 +309,11 @@ def identifiable(
 
 def _size(part: RandomPart, table: pd.DataFrame) -> int:
     """Return the number of random effects (intercept and slopes) per level."""
-    size = 0
-    for term in part.terms:
-        widths = [
-            1 if pd.api.types.is_numeric_dtype(table[name]) else table[name].nunique() - 1
-            for name in (variable.name for variable in term)
-        ]
-        size += int(np.prod(widths))
+    widths = {
+        name: 1 if pd.api.types.is_numeric_dtype(table[name]) else table[name].nunique() - 1
+        for name in {variable.name for term in part.terms for variable in term}
+    }
+    size = sum(math.prod(widths[variable.name] for variable in term) for term in part.terms)
     return max(size, 1)
 
 
@@ -322,20 +344,14 @@ def in_usual_units(design: Design) -> tuple[Design, Units]:
     Fixed effects and parameters θ of the original design are those of the returned design divided
     by their units. The unit of a parameter θ is that of the random effect in its row of Λ.
     """
-    fixed, random = _units(design.fixed), _units(design.loadings.values)
-    scales, theta, start = [np.ones(0)], [], 0
-    for term in design.terms:
-        units = random[start : start + len(term.names)]
-        scales.append(np.tile(units, term.levels))
-        theta += [float(units[row]) for row, _ in term.places]
-        start += len(term.names)
-    inverse = scipy.sparse.diags_array(1.0 / np.concatenate(scales))
+    loadings = design.loadings
+    fixed, random = _units(design.fixed), _units(loadings.values)
     scaled = dataclasses.replace(
         design,
         fixed=design.fixed / fixed,
-        random=scipy.sparse.csr_array(design.random @ inverse),
+        loadings=dataclasses.replace(loadings, values=loadings.values / random),
     )
-    return scaled, Units(theta=np.array(theta), fixed=fixed)
+    return scaled, Units(theta=random[[row for row, _ in loadings.places]], fixed=fixed)
 
 
 def _units(columns: Floats) -> Floats:
@@ -354,7 +370,7 @@ def _units(columns: Floats) -> Floats:
 # right is sufficient. A linear programme finds such combinations (Konis 2007).
 
 
-_TOLERANCE = 1e-6
+_FARTHEST = 1e-6
 
 
 def separated_effects(design: Design) -> tuple[str, ...]:
@@ -363,13 +379,13 @@ def separated_effects(design: Design) -> tuple[str, ...]:
     # Only distinct combinations of predictors and outcomes matter, not their frequencies.
     ordered = np.unique(np.vstack([design.fixed[right], -design.fixed[wrong]]), axis=0)
     shared = np.unique(design.fixed[~right & ~wrong], axis=0)
-    if _furthest(ordered.sum(axis=0), ordered, shared) <= _TOLERANCE:
+    if _furthest(ordered.sum(axis=0), ordered, shared) <= _FARTHEST:
         return ()
     directions = np.eye(len(design.names))
     return tuple(
         name
         for name, direction in zip(design.names, directions, strict=True)
-        if max(_furthest(sign * direction, ordered, shared) for sign in (1.0, -1.0)) > _TOLERANCE
+        if max(_furthest(sign * direction, ordered, shared) for sign in (1.0, -1.0)) > _FARTHEST
     )
 
 
@@ -379,7 +395,7 @@ def _furthest(direction: Floats, ordered: Floats, shared: Floats) -> float:
     The combination must be non-negative for the rows ``ordered`` (signed by their outcomes), and
     zero for the rows ``shared`` (outcomes partly right and partly wrong).
     """
-    found = linprog(
+    optimum = linprog(
         -direction,
         A_ub=-ordered if len(ordered) else None,
         b_ub=np.zeros(len(ordered)) if len(ordered) else None,
@@ -387,4 +403,4 @@ def _furthest(direction: Floats, ordered: Floats, shared: Floats) -> float:
         b_eq=np.zeros(len(shared)) if len(shared) else None,
         bounds=(-1.0, 1.0),
     )
-    return -float(found.fun) if found.success else 0.0
+    return -float(optimum.fun) if optimum.success else 0.0

@@ -1,22 +1,26 @@
-"""Valid values of some settings of an analysis.
+"""Formulas of mixed models in lme4's notation, codings of factors, and values of settings.
 
-This module imports no numerical library, so analyses can be read and checked quickly.
+``parse_model_formula`` reads ``value ~ gap + (1 + gap | item)``; analyses, their settings and
+designs use its result. Formulas are parsed and never evaluated, and an error names the character
+at which it cannot be read. Settings load this module, so it imports no numerical library at its
+top; design matrices are made in ``design``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-import numpy as np
-import pandas as pd
-
-from gardenpath.data.arrays import Floats
 from gardenpath.errors import StatisticsError
 from gardenpath.util import is_count
+
+if TYPE_CHECKING:
+    from gardenpath.data.arrays import Floats
+
+INTERCEPT = "(Intercept)"
 
 # Distribution of the response given the linear predictor.
 Distribution = Literal["gaussian", "binomial"]
@@ -62,6 +66,8 @@ class Coding:
     @property
     def matrix(self) -> Floats:
         """Contrast matrix, (levels, coefficients)."""
+        import numpy as np
+
         count = len(self.levels)
         if self.kind == "treatment":
             return np.eye(count)[:, 1:]
@@ -74,13 +80,9 @@ class Coding:
 
     def columns(self, values: Iterable[Any]) -> Floats:
         """Return the contrast-coded values, (values, coefficients)."""
-        return np.asarray(self.matrix[self._places(values)])
+        return self.matrix[self.places(values)]
 
-    def indicators(self, values: Iterable[Any]) -> Floats:
-        """Return one indicator (0 or 1) per level, (values, levels)."""
-        return np.asarray(np.eye(len(self.levels))[self._places(values)])
-
-    def _places(self, values: Iterable[Any]) -> list[int]:
+    def places(self, values: Iterable[Any]) -> list[int]:
         """Return the index of each value's level."""
         numbers = {level: number for number, level in enumerate(self.levels)}
         texts = [str(value) for value in values]
@@ -103,10 +105,8 @@ def coding_of(
 
 
 # ----------------------------------------------------------------------------
-# Parsed formulas of mixed models, such as ``value ~ gap + (1 + gap | item)``.
-#
-# As in R, terms are sorted by their number of variables, and the variables of a term by their
-# first occurrence in the formula.
+# Parsed formulas. As in R, terms are sorted by their number of variables, and the variables of a
+# term by their first occurrence in the formula.
 
 
 _PLAIN_NAME = re.compile(r"(?:[^\W\d]|\.)[\w.]*")
@@ -116,8 +116,11 @@ Quote = Callable[[str], str]
 
 def backticked(name: str) -> str:
     """Return a name as written in formulas: in backticks unless it is a word."""
-    if _PLAIN_NAME.fullmatch(name):
-        return name
+    return name if _PLAIN_NAME.fullmatch(name) else in_backticks(name)
+
+
+def in_backticks(name: str) -> str:
+    """Return a name in backticks, which R and formulas read alike."""
     escaped = name.replace("\\", "\\\\").replace("`", "\\`")
     return f"`{escaped}`"
 
@@ -215,9 +218,7 @@ def _names(terms: Iterable[ModelTerm]) -> tuple[str, ...]:
 
 
 # ----------------------------------------------------------------------------
-# Parser of mixed model formulas in the notation of lme4.
-#
-# Formulas are parsed by recursive descent and never evaluated::
+# The parser, by recursive descent::
 #
 #     formula     = name "~" sum
 #     sum         = [ sign ] summand { sign summand }
@@ -265,6 +266,9 @@ class _Token:
 class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
+        if len(text) > _LONGEST:
+            problem = f"has {len(text):,} characters; at most {_LONGEST:,} are read"
+            raise StatisticsError(f"the formula {text[:100]!r}… {problem}")
         self._tokens = self._read_tokens()
         self._place = 0
         self._depth = 0
@@ -275,23 +279,20 @@ class _Parser:
     def _read_tokens(self) -> list[_Token]:
         tokens: list[_Token] = []
         position = 0
-        if len(self._text) > _LONGEST:
-            problem = f"has {len(self._text):,} characters; at most {_LONGEST:,} are read"
-            raise StatisticsError(f"the formula {self._text[:100]!r}… {problem}")
         while True:
             blanks = _BLANKS.match(self._text, position)
             position = blanks.end() if blanks else position
             if position == len(self._text):
                 return [*tokens, _Token("end", "", position)]
-            found = _TOKEN.match(self._text, position)
-            if found is None:
+            match = _TOKEN.match(self._text, position)
+            if match is None:
                 self._fail(f"unexpected {self._text[position]!r}", position)
-            kind = str(found.lastgroup)
-            value = found.group(kind)
+            kind = str(match.lastgroup)
+            value = match.group(kind)
             if kind == "quoted":
                 kind, value = "name", re.sub(r"\\(.)", r"\1", value)
             tokens.append(_Token(kind, value, position))
-            position = found.end()
+            position = match.end()
 
     def _fail(self, problem: str, position: int | None = None) -> NoReturn:
         start = self._next.position if position is None else position
@@ -311,10 +312,9 @@ class _Parser:
         return token.value
 
     def _expect(self, *signs: str) -> str:
-        taken = self._take(*signs)
-        if taken is None:
-            self._fail(f"expected {' or '.join(repr(sign) for sign in signs)}")
-        return taken
+        if taken := self._take(*signs):
+            return taken
+        self._fail(f"expected {' or '.join(map(repr, signs))}")
 
     def _name(self, what: str) -> str:
         if self._next.kind != "name":
@@ -336,7 +336,11 @@ class _Parser:
         sign = self._take("+", "-") or "+"
         while True:
             if self._is_random():
-                self._check_random(where, sign)
+                if where != "formula":
+                    where_not = "within brackets or other random effects"
+                    self._fail(f"random effects cannot occur {where_not}")
+                if sign == "-":
+                    self._fail("random effects cannot be subtracted")
                 self._random_part()
             else:
                 is_added, summand = self._summand(where)
@@ -383,9 +387,9 @@ class _Parser:
         if len(left) * len(right) > _MOST_TERMS:
             self._fail(f"a product has more than {_MOST_TERMS} terms")
         return [
-            tuple(sorted({*one, *other}, key=self._named.__getitem__))
-            for one in left
-            for other in right
+            tuple(sorted({*first, *second}, key=self._named.__getitem__))
+            for first in left
+            for second in right
         ]
 
     def _operand(self) -> list[ModelTerm]:
@@ -393,7 +397,13 @@ class _Parser:
             self._fail("random effects cannot be part of a product")
         start = self._next.position
         if self._take("("):
-            return self._in_brackets(start)
+            self._depth += 1
+            if self._depth > _DEEPEST:
+                self._fail("brackets are nested too deeply", start)
+            terms = self._sum("brackets")
+            self._expect(")")
+            self._depth -= 1
+            return list(terms)
         name = self._name("a column or '('")
         if self._next.kind == "sign" and self._next.value == "(":
             variable = self._power(name, start)
@@ -401,15 +411,6 @@ class _Parser:
             variable = Variable(name)
         self._named.setdefault(variable, len(self._named))
         return [(variable,)]
-
-    def _in_brackets(self, start: int) -> list[ModelTerm]:
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            self._fail("brackets are nested too deeply", start)
-        terms = self._sum("brackets")
-        self._expect(")")
-        self._depth -= 1
-        return list(terms)
 
     def _power(self, function: str, start: int) -> Variable:
         """Parse ``I(depth^2)`` after its ``I``."""
@@ -440,12 +441,6 @@ class _Parser:
                 return False
         return False
 
-    def _check_random(self, where: _Where, sign: str) -> None:
-        if where != "formula":
-            self._fail("random effects cannot occur within brackets or other random effects")
-        if sign == "-":
-            self._fail("random effects cannot be subtracted")
-
     def _random_part(self) -> None:
         """Parse random effects, bar and group; ``a/b`` abbreviates ``a`` and ``a:b``."""
         self._expect("(")
@@ -464,95 +459,3 @@ class _Parser:
             if joint is None:
                 break
         self._expect(")")
-
-
-# ----------------------------------------------------------------------------
-# Model matrices from the terms of a formula, as in R's ``model.matrix``.
-#
-# A numeric variable has one column, a factor the columns of its coding, and an interaction all
-# products of its variables' columns, those of the first variable changing fastest. A factor is
-# coded by contrasts if the rest of its term is contained in a preceding term. Otherwise contrasts
-# would not span all of its levels, and the factor has one indicator per level. Without an
-# intercept, the first factor has indicators too.
-
-
-INTERCEPT = "(Intercept)"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelMatrix:
-    """Columns of numbers, (rows, columns), and their names."""
-
-    values: Floats
-    names: tuple[str, ...]
-
-    def times(self, other: ModelMatrix) -> ModelMatrix:
-        """Return all products of columns, those of this matrix changing fastest."""
-        products = other.values[:, :, None] * self.values[:, None, :]
-        names = [f"{one}:{two}" for two in other.names for one in self.names]
-        return ModelMatrix(products.reshape(len(products), -1), tuple(names))
-
-
-def model_matrix(
-    terms: Sequence[ModelTerm], table: pd.DataFrame, codings: Mapping[str, Coding]
-) -> ModelMatrix:
-    """Return the columns of all terms; ``codings`` must contain every factor."""
-    blocks = [ModelMatrix(np.zeros((len(table), 0)), ())]
-    for place, term in enumerate(terms):
-        block = ModelMatrix(np.ones((len(table), 1)), (INTERCEPT,))
-        for number, variable in enumerate(term):
-            is_whole = _needs_all_levels(terms, place, variable, codings)
-            columns = _columns(variable, table, codings, is_whole=is_whole)
-            block = columns if number == 0 else block.times(columns)
-        blocks.append(block)
-    values = np.hstack([block.values for block in blocks])
-    return ModelMatrix(values, tuple(name for block in blocks for name in block.names))
-
-
-def with_all_codings(
-    names: Sequence[str], table: pd.DataFrame, codings: Mapping[str, Coding]
-) -> dict[str, Coding]:
-    """Add treatment coding, with sorted levels, for text columns without a coding."""
-    found = dict(codings)
-    for name in names:
-        if name not in found and not pd.api.types.is_numeric_dtype(table[name]):
-            coding = coding_of(table[name], kind="treatment")
-            if coding is None:
-                raise StatisticsError(f"{name} has only one value, {table[name].iloc[0]}")
-            found[name] = coding
-    return found
-
-
-def _needs_all_levels(
-    terms: Sequence[ModelTerm], place: int, variable: Variable, codings: Mapping[str, Coding]
-) -> bool:
-    """Whether a factor needs one indicator per level in the term at ``place``."""
-    if variable.name not in codings:
-        return False
-    if INTERCEPT_TERM not in terms:
-        factors = [(n, v) for n, term in enumerate(terms) for v in term if v.name in codings]
-        if factors[0] == (place, variable):
-            return True
-    rest = set(terms[place]) - {variable}
-    return bool(rest) and not any(rest <= set(term) for term in terms[:place])
-
-
-def _columns(
-    variable: Variable, table: pd.DataFrame, codings: Mapping[str, Coding], *, is_whole: bool
-) -> ModelMatrix:
-    """Return the columns of one variable."""
-    name = variable.name
-    if name not in codings:
-        column = table[name].to_numpy(dtype=np.float64) ** variable.power
-        return ModelMatrix(column[:, None], (variable.written(str),))
-    if variable.power != 1:
-        raise StatisticsError(
-            f"{name} is a factor and cannot be raised to the power {variable.power}"
-        )
-    coding = codings[name]
-    try:
-        values = coding.indicators(table[name]) if is_whole else coding.columns(table[name])
-    except StatisticsError as error:
-        raise StatisticsError(f"{name}: {error}") from error
-    levels = coding.levels if is_whole else coding.names
-    return ModelMatrix(values, tuple(f"{name}[{level}]" for level in levels))

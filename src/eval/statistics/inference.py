@@ -1,4 +1,10 @@
-"""Adjustment of p values for the number of tests, as in R's ``p.adjust``."""
+"""Tests and effect sizes that need no mixed model.
+
+Adjusted p values (as in R's ``p.adjust``), Pearson's correlation, t tests, intervals within items,
+effect sizes and the exact permutation test, for ``answering`` and the studies. Means with bootstrap
+and normal intervals are in ``gardenpath.eval.means``. Functions take numbers and give numbers: what
+they are about is not known here.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +26,7 @@ from scipy.stats import t as student
 
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import StatisticsError
+from gardenpath.eval.means import LEVEL, NORMAL, Interval
 from gardenpath.eval.statistics import wording
 from gardenpath.eval.statistics.formulas import Correction, WithinMethod
 
@@ -37,14 +44,13 @@ def adjusted(p_values: ArrayLike, correction: Correction) -> Floats:
     Bonferroni and Holm (1979) control the probability of any false positive, Benjamini and Hochberg
     (1995) the expected share of false positives among all positives.
     """
-    given = np.asarray(p_values, dtype=np.float64)
-    result = given.copy()
-    places = np.flatnonzero(~np.isnan(given))
+    result = np.array(p_values, dtype=np.float64)
+    places = np.flatnonzero(~np.isnan(result))
     count = len(places)
     if correction == "none" or not count:
         return result
-    order = places[np.argsort(given[places], kind="stable")]
-    ascending, ranks = given[order], np.arange(count)
+    order = places[np.argsort(result[places], kind="stable")]
+    ascending, ranks = result[order], np.arange(count)
     if correction == "bonferroni":
         raised = count * ascending
     elif correction == "holm":
@@ -80,7 +86,7 @@ class Correlation:
         return f"r({self.df}) = {wording.rounded(self.r)}{interval}, {wording.p_value(self.p)}"
 
 
-def pearson(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Correlation:
+def pearson(first: ArrayLike, second: ArrayLike) -> Correlation:
     """Compute Pearson's correlation; pairs with a missing value are dropped."""
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     finite = np.isfinite(x) & np.isfinite(y)
@@ -91,35 +97,16 @@ def pearson(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Corr
         raise StatisticsError("one of the two variables is the same in every pair")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # nearly constant values
-        found = pearsonr(x, y)
-    r, df = float(found.statistic), len(x) - 2
+        result = pearsonr(x, y)
+    r, df = float(result.statistic), len(x) - 2
     low = high = math.nan
     if len(x) > 3 and abs(r) < 1.0:
-        low, high = map(float, found.confidence_interval(level))
-    return Correlation(r=r, n=len(x), df=df, p=float(found.pvalue), low=low, high=high)
+        low, high = map(float, result.confidence_interval(LEVEL))
+    return Correlation(r=r, n=len(x), df=df, p=float(result.pvalue), low=low, high=high)
 
 
 # ----------------------------------------------------------------------------
-# Confidence intervals of means: bootstrap over items, within items, and one-sample t tests.
-
-
-RESAMPLES = 2000
-LEVEL = 0.95
-# The factor of a standard error that papers use for 95 %.
-NORMAL = 1.96
-
-# Maximum number of resampled values in memory.
-_BLOCK = 2_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
-    """The mean of ``n`` units and its confidence interval."""
-
-    mean: float
-    low: float
-    high: float
-    n: int
+# One-sample t tests, and intervals within items.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,59 +128,7 @@ class TTest:
         return self.deviation / math.sqrt(self.n)
 
 
-def normal_interval(values: ArrayLike) -> Interval:
-    """Return the mean with an interval of 1.96 standard errors; missing values are dropped.
-
-    A single value, which has no standard error, has no interval either (NaN).
-    """
-    flat = np.asarray(values, dtype=np.float64)
-    flat = flat[np.isfinite(flat)]
-    if not len(flat):
-        raise StatisticsError("there are no values")
-    mean = float(flat.mean())
-    error = float(flat.std(ddof=1)) / math.sqrt(len(flat)) if len(flat) > 1 else math.nan
-    return Interval(mean=mean, low=mean - NORMAL * error, high=mean + NORMAL * error, n=len(flat))
-
-
-def bootstrap_mean(
-    values: ArrayLike,
-    *,
-    items: Sequence[Any] | NDArray[Any] | None = None,
-    samples: int = RESAMPLES,
-    seed: int = 0,
-    level: float = LEVEL,
-) -> Interval:
-    """Compute the percentile bootstrap interval of a mean.
-
-    If ``items`` are given (one per value), values are averaged by item and items are resampled,
-    because several seeds or comparisons of an item are not independent. Missing values are dropped.
-    """
-    units = _units(values, items)
-    if not len(units):
-        return Interval(mean=math.nan, low=math.nan, high=math.nan, n=0)
-    dice = np.random.default_rng(seed)
-    size = len(units)
-    rows = max(1, _BLOCK // size)
-    means = np.concatenate(
-        [
-            units[dice.integers(size, size=(min(rows, samples - start), size))].mean(axis=1)
-            for start in range(0, samples, rows)
-        ]
-    )
-    low, high = np.quantile(means, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return Interval(mean=float(units.mean()), low=float(low), high=float(high), n=size)
-
-
-def _units(values: ArrayLike, items: Sequence[Any] | NDArray[Any] | None) -> np.ndarray[Any, Any]:
-    flat = np.asarray(values, dtype=np.float64)
-    finite = np.isfinite(flat)
-    if items is None:
-        return flat[finite]
-    places, _ = pd.factorize(np.asarray(items)[finite])
-    return np.bincount(places, flat[finite]) / np.bincount(places)
-
-
-def t_test(values: ArrayLike, *, against: float = 0.0, level: float = LEVEL) -> TTest:
+def t_test(values: ArrayLike, *, against: float = 0.0) -> TTest:
     """Test whether the mean differs from ``against``; missing values are dropped."""
     flat = np.asarray(values, dtype=np.float64)
     flat = flat[np.isfinite(flat)]
@@ -204,15 +139,15 @@ def t_test(values: ArrayLike, *, against: float = 0.0, level: float = LEVEL) -> 
         raise StatisticsError(f"every value is the same, {flat[0]:g}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # nearly constant values
-        found = ttest_1samp(flat, against)
-    interval = found.confidence_interval(level)
+        result = ttest_1samp(flat, against)
+    interval = result.confidence_interval(LEVEL)
     return TTest(
         mean=float(flat.mean()),
         deviation=deviation,
         n=len(flat),
-        statistic=float(found.statistic),
-        df=int(found.df),
-        p=float(found.pvalue),
+        statistic=float(result.statistic),
+        df=int(result.df),
+        p=float(result.pvalue),
         low=float(interval.low),
         high=float(interval.high),
     )
@@ -225,7 +160,6 @@ def within_item_intervals(
     condition: str,
     item: str,
     method: WithinMethod = "masson_loftus",
-    level: float = LEVEL,
 ) -> dict[str, Interval]:
     """Compute intervals of condition means that exclude the variance between items.
 
@@ -244,33 +178,24 @@ def within_item_intervals(
             f"within-item intervals need two items and two conditions, not {count} and {conditions}"
         )
     cells = wide.to_numpy(dtype=np.float64)
-    reaches = _within_reaches(cells, method, level)
-    means = cells.mean(axis=0)
-    return {
-        str(name): Interval(
-            mean=float(means[k]),
-            low=float(means[k] - reaches[k]),
-            high=float(means[k] + reaches[k]),
-            n=count,
-        )
-        for k, name in enumerate(wide.columns)
-    }
-
-
-def _within_reaches(cells: Floats, method: WithinMethod, level: float) -> Floats:
-    """Return the half-width of each condition's interval; ``cells`` is (items, conditions)."""
-    count, conditions = cells.shape
     normed = cells - cells.mean(axis=1, keepdims=True)
     squares = (normed - normed.mean(axis=0)) ** 2
+    df = count - 1
     if method == "masson_loftus":
-        df = (count - 1) * (conditions - 1)
+        df *= conditions - 1
         variances = np.full(conditions, squares.sum() / df)
     elif method == "item_centred":
-        return np.asarray(NORMAL * np.sqrt(squares.sum(axis=0) / (count - 1) / count))
+        variances = squares.sum(axis=0) / df
     else:
-        df = count - 1
         variances = squares.sum(axis=0) / df * conditions / (conditions - 1)
-    return np.asarray(student.ppf((1.0 + level) / 2.0, df) * np.sqrt(variances / count))
+    factor = NORMAL if method == "item_centred" else student.ppf((1.0 + LEVEL) / 2.0, df)
+    means, reaches = cells.mean(axis=0), factor * np.sqrt(variances / count)
+    return {
+        str(name): Interval(
+            mean=float(mean), low=float(mean - reach), high=float(mean + reach), n=count
+        )
+        for name, mean, reach in zip(wide.columns, means, reaches, strict=True)
+    }
 
 
 # ----------------------------------------------------------------------------
@@ -295,12 +220,12 @@ class EffectSize:
     high: float
 
 
-def cohens_dz(test: TTest, level: float = LEVEL) -> EffectSize:
+def cohens_dz(test: TTest) -> EffectSize:
     """Return the effect size of a one-sample or paired t test."""
     root = math.sqrt(test.n)
     low, high = (
         _noncentrality(test.statistic, test.df, share) / root
-        for share in ((1.0 + level) / 2.0, (1.0 - level) / 2.0)
+        for share in ((1.0 + LEVEL) / 2.0, (1.0 - LEVEL) / 2.0)
     )
     return EffectSize(kind="Cohen's d_z", value=test.statistic / root, low=low, high=high)
 
@@ -326,11 +251,8 @@ def _noncentrality(statistic: float, df: float, share: float) -> float:
 
 def odds_ratio(estimate: float, low: float, high: float) -> EffectSize:
     """Return the effect size of a coefficient of a binomial model."""
-    return EffectSize(kind="odds ratio", value=_exp(estimate), low=_exp(low), high=_exp(high))
-
-
-def _exp(value: float) -> float:
-    return math.exp(min(value, 700.0))
+    value, low, high = (math.exp(min(log_odds, 700.0)) for log_odds in (estimate, low, high))
+    return EffectSize(kind="odds ratio", value=value, low=low, high=high)
 
 
 def cohens_d(estimate: float, low: float, high: float, deviation: float) -> EffectSize:
@@ -379,11 +301,15 @@ class _Sums:
         values, places = np.unique(np.round(totals, _DECIMALS), return_inverse=True)
         if len(values) > _MANY:
             raise _TooManyError
-        return _Sums(np.asarray(values, np.float64), _totals(places, shares))
+        totals = np.asarray(np.bincount(places, shares), np.float64)
+        return _Sums(np.asarray(values, np.float64), totals)
 
-
-def _totals(places: NDArray[np.intp], shares: Floats) -> Floats:
-    return np.asarray(np.bincount(places, shares), dtype=np.float64)
+    def times(self, number: int) -> _Sums:
+        """Return the sum of ``number`` independent copies, by repeated doubling."""
+        if number == 1:
+            return self
+        half = self.times(number // 2)
+        return half.plus(half).plus(self) if number % 2 else half.plus(half)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -414,8 +340,10 @@ def permutation_test(
             observed += float(rows["x"] @ rows["y"])
     if not comparable:
         return None
+    sums = _Sums(np.zeros(1), np.ones(1))
     try:
-        sums = _all_sums(informative)
+        for (values, results), number in informative.items():
+            sums = sums.plus(_stratum_sums(values, results).times(number))
     except _TooManyError:
         return None
     lower = float(sums.shares[sums.values <= observed + _SLACK].sum())
@@ -429,22 +357,6 @@ def permutation_test(
 
 def _counts(values: pd.Series) -> Counts:
     return tuple(sorted(Counter(values.tolist()).items()))
-
-
-def _all_sums(strata: Counter[tuple[Counts, Counts]]) -> _Sums:
-    """Return the distribution over all strata; identical strata are combined."""
-    total = _Sums(np.zeros(1), np.ones(1))
-    for (predictor, outcomes), number in strata.items():
-        total = total.plus(_times(_stratum_sums(predictor, outcomes), number))
-    return total
-
-
-def _times(one: _Sums, number: int) -> _Sums:
-    """Return the sum of ``number`` independent copies, by repeated doubling."""
-    if number == 1:
-        return one
-    half = _times(one, number // 2)
-    return half.plus(half).plus(one) if number % 2 else half.plus(half)
 
 
 def _stratum_sums(predictor: Counts, outcomes: Counts) -> _Sums:

@@ -1,27 +1,28 @@
-"""The Laplace approximation to the likelihood of binomial mixed models, with exact gradients.
+"""Likelihoods of mixed models with exact gradients, which ``mixed`` maximises.
 
-For parameters θ (random effects) and β (fixed effects), let û be the modes of the random effects,
-which minimise the penalised deviance ``d(u) = −2 log p(y | u) + u'u``. The approximation is
+Binomial models have the Laplace approximation. For parameters θ (random effects) and β (fixed
+effects), let û be the modes of the random effects, which minimise the penalised deviance
+``d(u) = −2 log p(y | u) + u'u``. The approximation is
 
     −2 log L(θ, β)  ≈  d(û) + log |H|,    H = Λ'Z'WZΛ + I,
 
 with W the variances of the responses at û (Bates et al. 2015). lme4 minimises it if nAGQ = 1.
+Linear models have the profiled likelihood (below). Nothing is searched or reported here.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse
-from scipy.optimize import minimize
 from scipy.special import expit, gammaln
 
 from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.design import Design
-from gardenpath.eval.statistics.factors import PositiveFactor
+from gardenpath.eval.statistics.factors import Factor
 
 _NEWTON_STEPS = 200
 # The Newton decrement bounds the distance of the penalised deviance from its minimum. The error of
@@ -32,6 +33,19 @@ _NEAR = 1e-10
 _SMALLEST_STEP = 1e-8
 
 
+def hessian(gradient: Callable[[Floats], Floats], parameters: Floats, sizes: Floats) -> Floats:
+    """Approximate second derivatives by central differences of exact gradients.
+
+    ``sizes`` are the magnitudes of the parameters.
+    """
+    rows = [
+        (gradient(parameters + step) - gradient(parameters - step)) / (2.0 * step.sum())
+        for step in np.diag(1e-4 * sizes)
+    ]
+    second = np.array(rows).reshape(len(rows), len(rows))
+    return np.asarray((second + second.T) / 2.0)
+
+
 @dataclass(frozen=True, slots=True)
 class _Mode:
     """The minimum of the penalised deviance, with means and factor at that point."""
@@ -39,7 +53,7 @@ class _Mode:
     effects: Floats  # û
     means: Floats
     deviance: float  # d(û)
-    factor: PositiveFactor  # of H
+    factor: Factor  # of H
 
 
 class LaplaceLikelihood:
@@ -158,9 +172,6 @@ class LaplaceLikelihood:
 # by √w, which makes their residual variances equal, and −2 log L loses the Jacobian Σ log w.
 
 
-_STEP = 1e-4
-
-
 @dataclass(frozen=True, slots=True)
 class Solution:
     """The optimal fixed effects and residual variance for given θ."""
@@ -170,7 +181,7 @@ class Solution:
     information: Floats  # of β, with a residual variance of 1: X'V⁻¹X
     rss: float  # penalised residual sum of squares: y'Py
     entries: Floats  # of ZΛ
-    factor: PositiveFactor  # of Λ'Z'ZΛ + I; all of these with weighted rows
+    factor: Factor  # of Λ'Z'ZΛ + I; all of these with weighted rows
     whitened: Floats  # V⁻¹X, (rows, coefficients)
     explained: Floats  # Λ'Z'V⁻¹X, (random effects, coefficients)
     residuals: Floats  # Py
@@ -186,7 +197,9 @@ def _with_equal_variances(design: Design) -> Design:
         design,
         response=roots * design.response,
         fixed=roots[:, None] * design.fixed,
-        random=scipy.sparse.csr_array(scipy.sparse.diags_array(roots) @ design.random),
+        loadings=dataclasses.replace(
+            design.loadings, values=roots[:, None] * design.loadings.values
+        ),
         weights=np.ones(design.rows),
     )
 
@@ -206,13 +219,12 @@ class ProfiledLikelihood:
 
     def deviance(self, theta: Floats) -> float:
         """Return −2 log likelihood at the optimal β and residual variance."""
-        solution = self.solve(theta)
-        return self._deviance(solution, solution.sigma)
+        return self._deviance(self.solve(theta))
 
     def with_gradient(self, theta: Floats) -> tuple[float, Floats]:
         """Return the deviance and its gradient."""
         solution = self.solve(theta)
-        return self._deviance(solution, solution.sigma), self._slopes(solution, solution.sigma)
+        return self._deviance(solution), self._slopes(solution, solution.sigma)
 
     def solve(self, theta: Floats) -> Solution:
         """Compute the optimal fixed effects for given θ by penalised least squares."""
@@ -263,7 +275,10 @@ class ProfiledLikelihood:
         respect to the variance parameters (θ, σ), and A the covariance matrix of these parameters.
         """
         solution = self.solve(theta)
-        precision = self._curvature(np.append(theta, solution.sigma)) / 2.0
+        parameters = np.append(theta, solution.sigma)
+        sizes = np.maximum(1.0, np.abs(parameters))
+        sizes[-1] = solution.sigma  # so that the residual deviation stays positive
+        precision = hessian(self._all_slopes, parameters, sizes) / 2.0
         values, vectors = np.linalg.eigh(precision)
         # If a variance is zero, the deviance can be flat or concave; ignore such directions.
         safe = values > 1e-8 * max(values.max(), 1e-300)
@@ -283,7 +298,8 @@ class ProfiledLikelihood:
         # At most a million: beyond, t and normal distributions are indistinguishable.
         return np.asarray(2.0 * variances**2 / np.maximum(spreads, 2e-6 * variances**2))
 
-    def _deviance(self, solution: Solution, sigma: float) -> float:
+    def _deviance(self, solution: Solution) -> float:
+        sigma = solution.sigma
         value = solution.factor.logdet + self._freedom * math.log(2.0 * math.pi * sigma**2)
         value += solution.rss / sigma**2 - self._log_weights
         if self._restricted:
@@ -312,122 +328,7 @@ class ProfiledLikelihood:
             slopes -= [float(np.sum(inverse * change)) for change in self._changes(solution)]
         return np.asarray(2.0 * slopes)
 
-    def _curvature(self, parameters: Floats) -> Floats:
-        """Approximate the Hessian with respect to (θ, σ) by central differences."""
-        sizes = np.maximum(1.0, np.abs(parameters))
-        sizes[-1] = parameters[-1]  # so that the residual deviation stays positive
-        steps = np.diag(_STEP * sizes)
-        rows = [
-            (self._all_slopes(parameters + step) - self._all_slopes(parameters - step))
-            / (2.0 * step.sum())
-            for step in steps
-        ]
-        return np.asarray((np.array(rows) + np.array(rows).T) / 2.0)
-
     def _all_slopes(self, parameters: Floats) -> Floats:
         solution, sigma = self.solve(parameters[:-1]), float(parameters[-1])
         of_sigma = 2.0 * (self._freedom / sigma - solution.rss / sigma**3)
         return np.append(self._slopes(solution, sigma), of_sigma)
-
-
-# ----------------------------------------------------------------------------
-# The deviance of a binomial mixed model as ``glmer`` computes it with its default tolerance.
-#
-# Every evaluation starts from one linear predictor, that of a first fit in which β is optimised
-# along with the random effects (``nAGQ = 0``). Penalised iteratively reweighted least squares then
-# stops as soon as the penalised deviance changes by less than ``tolerance`` of itself, and log |H|
-# is that of the last system solved: with the weights of the step before. Second derivatives of
-# this function are not those of the likelihood, so that the standard errors of ``glmer`` are up to
-# 4 % too small.
-
-
-# lme4's defaults: of ``tolPwrss``, and of the step of finite differences.
-DEFAULT_TOLERANCE = 1e-7
-_MOST_ITERATIONS = 100
-# Accuracy of the first fit, which only provides the predictor from which iterations start.
-_FIRST_FIT = {"xatol": 1e-3, "fatol": 1e-4}
-
-
-class Lme4Deviance:
-    """−2 log likelihood at (θ, β); ``start`` are parameters θ near the optimum."""
-
-    def __init__(
-        self, design: Design, start: Floats, *, tolerance: float = DEFAULT_TOLERANCE
-    ) -> None:
-        self._fixed, self._loadings = design.fixed, design.loadings
-        self._trials, self._response = design.weights, design.response
-        self._tolerance = tolerance
-        self._count = len(design.entries)
-        begin = np.log((design.response + 0.5) / (1.5 - design.response))
-        _, begin = self._iterate(start, 0.0, begin, is_free=True)
-
-        def first(theta: Floats) -> float:
-            return self._iterate(theta, 0.0, begin, is_free=True)[0]
-
-        best = minimize(first, start, method="Nelder-Mead", options=_FIRST_FIT).x
-        _, self._predictor = self._iterate(best, 0.0, begin, is_free=True)
-
-    def __call__(self, parameters: Floats) -> float:
-        theta, beta = parameters[: self._count], parameters[self._count :]
-        return self._iterate(theta, self._fixed @ beta, self._predictor, is_free=False)[0]
-
-    def _iterate(
-        self, theta: Floats, offset: Floats | float, predictor: Floats, *, is_free: bool
-    ) -> tuple[float, Floats]:
-        """Return the deviance and the linear predictor; with ``is_free``, β is optimised too."""
-        loadings, response = self._loadings, self._response
-        entries = loadings.scaled(theta)
-        fixed = self._fixed if is_free else self._fixed[:, :0]
-        old = math.inf
-        for _ in range(_MOST_ITERATIONS):
-            means = expit(predictor)
-            weights = self._trials * means * (1.0 - means)
-            working = weights * (predictor - offset) + self._trials * (response - means)
-            factor = loadings.factor(entries, weights)
-            weighted = weights[:, None] * fixed
-            reached = [loadings.backward(entries, column) for column in (*weighted.T, working)]
-            solved = factor.solve(np.column_stack(reached))
-            cross, effects = np.column_stack(reached)[:, :-1], solved[:, -1]
-            system = fixed.T @ weighted - cross.T @ solved[:, :-1]
-            beta = np.linalg.solve(system, fixed.T @ working - cross.T @ effects)
-            effects = effects - solved[:, :-1] @ beta
-            predictor = offset + fixed @ beta + loadings.forward(entries, effects)
-            log_prob = self._trials @ (response * predictor - np.logaddexp(0.0, predictor))
-            value = float(-2.0 * log_prob + effects @ effects)
-            if abs(old - value) < self._tolerance * value:
-                break
-            old = value
-        return value + factor.logdet, predictor
-
-    def derivatives(self, parameters: Floats) -> tuple[Floats, Floats]:
-        """Return first and second derivatives by differences of values, with lme4's step."""
-        steps = np.eye(len(parameters)) * _STEP
-        middle = self(parameters)
-        first = np.empty(len(parameters))
-        second = np.empty((len(parameters), len(parameters)))
-        for i, a in enumerate(steps):
-            above, below = self(parameters + a), self(parameters - a)
-            first[i] = (above - below) / 2.0
-            second[i, i] = above - 2.0 * middle + below
-            for j, b in enumerate(steps[:i]):
-                up = self(parameters + a + b) - self(parameters + a - b)
-                down = self(parameters - a + b) - self(parameters - a - b)
-                second[i, j] = second[j, i] = (up - down) / 4.0
-        return first / _STEP, second / _STEP**2
-
-    def fixed(self, parameters: Floats) -> tuple[Floats, Floats]:
-        """Return the estimates β of ``glmer`` and their standard errors.
-
-        ``parameters`` maximise the likelihood; the minimum of this function is a Newton step away.
-        All numbers are NaN if the second derivatives are not those of a minimum.
-        """
-        first, second = self.derivatives(parameters)
-        unknown = np.full(len(parameters) - self._count, math.nan)
-        try:
-            inverse = np.linalg.inv(second)
-        except np.linalg.LinAlgError:
-            return unknown, unknown
-        variances = 2.0 * np.diag(inverse)[self._count :]
-        if not (variances > 0.0).all():
-            return unknown, unknown
-        return (parameters - inverse @ first)[self._count :], np.sqrt(variances)

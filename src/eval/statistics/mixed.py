@@ -1,11 +1,16 @@
-"""Fixed effects with tests and intervals, and random effects, of a fitted mixed model."""
+"""Fitting of linear and generalised linear mixed models with lme4 formulas.
+
+``fit_mixed`` is called by ``answering`` and by users. The likelihoods have exact gradients, so a
+quasi-Newton search finds the maximum in a few dozen steps, with accurate standard errors. What a
+table does not identify is said in the warnings of the fit, never hidden.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -26,7 +31,6 @@ from gardenpath.eval.statistics.analysis import (
 )
 from gardenpath.eval.statistics.design import (
     Design,
-    Units,
     build_design,
     in_usual_units,
     separated_effects,
@@ -34,8 +38,8 @@ from gardenpath.eval.statistics.design import (
 from gardenpath.eval.statistics.formulas import Coding, Distribution
 from gardenpath.eval.statistics.likelihoods import (
     LaplaceLikelihood,
-    Lme4Deviance,
     ProfiledLikelihood,
+    hessian,
 )
 
 _FEW_LEVELS = 5
@@ -136,32 +140,26 @@ def search(objective: Objective, start: Floats, is_scale: NDArray[np.bool_]) -> 
     zero is always a stationary point. Each scale that ends at zero is therefore displaced slightly,
     and the search is repeated from there if the deviance decreases.
     """
-    best = _descend(objective, start)
+
+    def descend(begin: Floats) -> Optimum:
+        options = {"maxiter": 1000, "ftol": 1e-14, "gtol": 1e-6}
+        end = minimize(objective, begin, jac=True, method="L-BFGS-B", options=options)
+        return Optimum(np.asarray(end.x), float(end.fun))
+
+    best = descend(start)
     for number in np.flatnonzero(is_scale):
         if abs(best.parameters[number]) < _NUDGE / 10.0:
             moved = best.parameters.copy()
             moved[number] = _NUDGE
             if objective(moved)[1][number] < 0.0:
-                best = min(best, _descend(objective, moved), key=lambda optimum: optimum.deviance)
+                best = min(best, descend(moved), key=lambda optimum: optimum.deviance)
     return best
 
 
-def _descend(objective: Objective, start: Floats) -> Optimum:
-    options = {"maxiter": 1000, "ftol": 1e-14, "gtol": 1e-6}
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
-    return Optimum(np.asarray(found.x), float(found.fun))
-
-
-def hessian(objective: Objective, parameters: Floats) -> Floats:
-    """Approximate the Hessian by central differences of exact gradients."""
-    steps = np.diag(1e-4 * np.maximum(1.0, np.abs(parameters)))
-    if not len(parameters):
-        return np.zeros((0, 0))
-    rows = [
-        (objective(parameters + step)[1] - objective(parameters - step)[1]) / (2.0 * step.sum())
-        for step in steps
-    ]
-    return np.asarray((np.array(rows) + np.array(rows).T) / 2.0)
+def _second(objective: Objective, parameters: Floats) -> Floats:
+    """Return the second derivatives of a deviance."""
+    sizes = np.maximum(1.0, np.abs(parameters))
+    return hessian(lambda moved: objective(moved)[1], parameters, sizes)
 
 
 def is_settled(gradient: Floats, curvatures: Floats) -> bool:
@@ -169,28 +167,8 @@ def is_settled(gradient: Floats, curvatures: Floats) -> bool:
     return bool(np.sum(gradient**2 / np.maximum(curvatures, 1e-3)) < 1e-3)
 
 
-def bounded_search(objective: Callable[[Floats], float], is_scale: NDArray[np.bool_]) -> Floats:
-    """Return where a search like that of ``lmer`` stops, which is not always the minimum.
-
-    lme4 minimises without derivatives, with scales bounded below by zero, from scales of 1.
-    Deviances are flat at a scale of zero, so a search that reaches this bound can stay there
-    although the deviance is lower elsewhere. This search is of the same kind (COBYQA, the successor
-    of BOBYQA in lme4) and stops at the same points in the models of the published studies; in
-    others it can differ from lme4's.
-    """
-    bounds = [(0.0, None) if one else (None, None) for one in is_scale]
-    # The initial radius is that of BOBYQA in R for a start at 1.
-    options = {"initial_tr_radius": 0.2, "maxfev": 3000}
-    start = is_scale.astype(np.float64)
-    found = minimize(objective, start, method="COBYQA", bounds=bounds, options=options)
-    return np.asarray(found.x, dtype=np.float64)
-
-
 # ----------------------------------------------------------------------------
-# Linear and generalised linear mixed models with lme4 formulas.
-#
-# The likelihoods in ``laplace`` and ``profiled`` have exact gradients, so a quasi-Newton search
-# finds the maximum in a few dozen steps, with accurate standard errors.
+# Models.
 
 
 # A residual deviation this small, relative to the responses, is rounding error.
@@ -212,47 +190,36 @@ def fit_mixed(
     family: Distribution,
     codings: Mapping[str, Coding] | None = None,
     weights: str | None = None,
-    lme4_default: bool = False,
 ) -> MixedFit:
     """Fit a model; ``weights`` names a column, with the same meaning as in lme4.
 
     It has the numbers of trials of a binomial model, or the prior weights of a linear model, whose
     residual variance is inversely proportional to them.
     A search that does not converge is repeated from other standard deviations of the random
-    effects. With ``lme4_default``, what lme4 would report with its default settings is computed
-    too (``MixedFit.lme4``).
+    effects.
     """
     design = build_design(formula, table, codings=codings, weights=weights)
     _check(design, family)
-    fit = partial(
-        _binomial_fit if family == "binomial" else _linear_fit,
-        lme4_default=lme4_default and bool(design.terms),
-    )
-    # The matrices are small: threads of the linear algebra library cost more than they save.
-    with _libraries().limit(limits=1, user_api="blas"):
-        return _best_fit(design, fit)
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def _best_fit(design: Design, fit: Callable[[Design, float], MixedFit]) -> MixedFit:
-    """Fit from several starts until one converges; return the best."""
+    fit = _binomial_fit if family == "binomial" else _linear_fit
     tried: list[MixedFit] = []
     problem: Exception | None = None
-    for start in _STARTS if design.terms else _STARTS[:1]:
-        try:
-            tried.append(fit(design, start))
-        except (np.linalg.LinAlgError, RuntimeError) as error:  # SuperLU: singular matrices
-            problem = error
-        else:
-            if tried[-1].failure != "no convergence":
-                return tried[-1]
+    # The matrices are small: threads of the linear algebra library cost more than they save.
+    with _libraries().limit(limits=1, user_api="blas"):
+        for start in _STARTS if design.terms else _STARTS[:1]:
+            try:
+                tried.append(fit(design, start))
+            except np.linalg.LinAlgError as error:
+                problem = error
+            else:
+                if tried[-1].failure != "no convergence":
+                    return tried[-1]
     if not tried:
         raise StatisticsError(f"the model cannot be fitted: {problem}") from problem
-    return max(tried, key=lambda one: one.log_likelihood)
+    return max(tried, key=lambda fit: fit.log_likelihood)
+
+
+# Finding the libraries takes longer than most fits.
+_libraries = cache(ThreadpoolController)
 
 
 def _check(design: Design, family: Distribution) -> None:
@@ -270,18 +237,32 @@ def _check(design: Design, family: Distribution) -> None:
         raise StatisticsError(f"{what} must be positive")
 
 
-def _binomial_fit(design: Design, start: float, *, lme4_default: bool) -> MixedFit:
+def _binomial_fit(design: Design, start: float) -> MixedFit:
     """Maximise the Laplace approximation; all random effects start with one deviation."""
     if separated := separated_effects(design):
-        return _separated_fit(design, separated)
+        unknown = np.full(len(design.names), math.nan)
+        endless = f"predictors separate the outcomes: no finite estimate of {', '.join(separated)}"
+        return MixedFit(
+            formula=design.formula,
+            family="binomial",
+            fixed=fixed_effects(design, unknown, unknown, None),
+            random=(),
+            groups=group_levels(design),
+            log_likelihood=math.nan,
+            n=design.rows,
+            failure="separation",
+            singular=False,
+            engine="laplace",
+            warnings=(*remarks(design), endless, *_binomial_remarks(design, True)),
+        )
     scaled, units = in_usual_units(design)
     likelihood = LaplaceLikelihood(scaled)
-    count = len(design.entries)
+    count = len(design.is_scale)
     is_scale = np.append(design.is_scale, np.zeros(design.fixed.shape[1], dtype=bool))
     begin = np.append(start * design.is_scale, _plain_start(scaled))
     best = search(likelihood.deviance, begin, is_scale)
     theta, beta = design.with_positive_scales(best.parameters[:count]), best.parameters[count:]
-    second = hessian(likelihood.deviance, best.parameters)
+    second = _second(likelihood.deviance, best.parameters)
     covariance, is_minimum = _binomial_covariance(likelihood, best, second, count)
     errors = np.sqrt(np.diag(covariance))
     gradient = likelihood.deviance(best.parameters)[1]
@@ -290,10 +271,6 @@ def _binomial_fit(design: Design, start: float, *, lme4_default: bool) -> MixedF
         failure = "divergence"
     elif not is_minimum or not is_settled(gradient, np.diag(second)):
         failure = "no convergence"
-    theirs: tuple[FixedEffect, ...] = ()
-    if lme4_default and failure is None:
-        estimates, spreads = Lme4Deviance(scaled, theta).fixed(np.append(theta, beta))
-        theirs = fixed_effects(design, estimates / units.fixed, spreads / units.fixed, None)
     return MixedFit(
         formula=design.formula,
         family="binomial",
@@ -307,38 +284,18 @@ def _binomial_fit(design: Design, start: float, *, lme4_default: bool) -> MixedF
         engine="laplace",
         warnings=(*remarks(design), *_binomial_remarks(design, is_minimum)),
         theta=named_theta(design, theta / units.theta),
-        lme4=theirs,
-    )
-
-
-def _separated_fit(design: Design, effects: tuple[str, ...]) -> MixedFit:
-    """Return a fit without estimates, because the likelihood has no maximum."""
-    unknown = np.full(len(design.names), math.nan)
-    endless = f"predictors separate the outcomes: no finite estimate of {', '.join(effects)}"
-    return MixedFit(
-        formula=design.formula,
-        family="binomial",
-        fixed=fixed_effects(design, unknown, unknown, None),
-        random=(),
-        groups=group_levels(design),
-        log_likelihood=math.nan,
-        n=design.rows,
-        failure="separation",
-        singular=False,
-        engine="laplace",
-        warnings=(*remarks(design), endless, *_binomial_remarks(design, True)),
     )
 
 
 def _binomial_remarks(design: Design, is_minimum: bool) -> list[str]:
-    found = []
+    texts = []
     if not is_minimum:
-        found.append("standard errors use the expected information at fixed variances")
+        texts.append("standard errors use the expected information at fixed variances")
     successes = design.response * design.weights
     shares = int(np.sum(np.abs(successes - np.round(successes)) > 1e-9))
     if shares:
-        found.append(f"{shares} outcomes are ties, which count as fractions of a success")
-    return found
+        texts.append(f"{shares} outcomes are ties, which count as fractions of a success")
+    return texts
 
 
 def _plain_start(design: Design) -> Floats:
@@ -369,27 +326,22 @@ def _binomial_covariance(
     return np.asarray(2.0 * spread), True
 
 
-def _linear_fit(design: Design, start: float, *, lme4_default: bool) -> MixedFit:
+def _linear_fit(design: Design, start: float) -> MixedFit:
     """Maximise the restricted likelihood; all random effects start with one deviation."""
     scaled, units = in_usual_units(design)
     likelihood = ProfiledLikelihood(scaled, restricted=True)
     theta: Floats = np.asarray(start * design.is_scale, np.float64)
     if design.terms:
-        found = search(likelihood.with_gradient, theta, design.is_scale)
-        theta = design.with_positive_scales(found.parameters)
+        best = search(likelihood.with_gradient, theta, design.is_scale)
+        theta = design.with_positive_scales(best.parameters)
     solution = likelihood.solve(theta)
     if solution.sigma < _NO_RESIDUAL * (1.0 + float(np.abs(design.response).max())):
         raise StatisticsError("the model fits the responses exactly, so nothing can be tested")
     deviance, gradient = likelihood.with_gradient(theta)
-    settled = is_settled(gradient, np.diag(hessian(likelihood.with_gradient, theta)))
+    settled = is_settled(gradient, np.diag(_second(likelihood.with_gradient, theta)))
     errors = np.sqrt(np.diag(likelihood.covariance(theta, solution.sigma)))
     residual = RandomEffect(group=RESIDUAL, name="", variance=solution.sigma**2)
     freedom = likelihood.degrees_of_freedom(theta)
-    is_singular = scaled.is_singular(theta)
-    # lme4 finds the same optimum unless a random effect has no variance of its own.
-    theirs = fixed_effects(design, solution.beta / units.fixed, errors / units.fixed, freedom)
-    if lme4_default and is_singular:
-        theirs = _bounded_effects(scaled, likelihood, units)
     return MixedFit(
         formula=design.formula,
         family="gaussian",
@@ -400,21 +352,9 @@ def _linear_fit(design: Design, start: float, *, lme4_default: bool) -> MixedFit
         log_likelihood=-deviance / 2.0 - float(np.log(units.fixed).sum()),
         n=design.rows,
         failure=None if settled else "no convergence",
-        singular=is_singular,
+        singular=scaled.is_singular(theta),
         engine="profiled",
         warnings=tuple(remarks(design)),
         theta=named_theta(design, theta / units.theta),
         total_deviation=likelihood.total_deviation(theta),
-        lme4=theirs if lme4_default else (),
     )
-
-
-def _bounded_effects(
-    design: Design, likelihood: ProfiledLikelihood, units: Units
-) -> tuple[FixedEffect, ...]:
-    """Return the fixed effects where lme4's search would stop; ``design`` is in usual units."""
-    theta = bounded_search(likelihood.deviance, design.is_scale)
-    solution = likelihood.solve(theta)
-    errors = np.sqrt(np.diag(likelihood.covariance(theta, solution.sigma)))
-    freedom = likelihood.degrees_of_freedom(theta)
-    return fixed_effects(design, solution.beta / units.fixed, errors / units.fixed, freedom)

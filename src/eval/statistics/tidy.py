@@ -1,4 +1,7 @@
-"""Columns and rows that analyses need and tables of results do not have.
+"""Preparation of the rows of an analysis from a table of results, and their means.
+
+``tidy`` selects rows, makes the columns that an analysis needs and tables lack, and says what was
+left out; ``answering`` estimates from its rows, and reads nothing else.
 
 *Seeds* become ranks. Runs of a model are numbered 1, 2, … within model and corpus, in the order of
 their random seeds, so that the first runs of two models share a level of the random effect, whether
@@ -17,15 +20,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from gardenpath.errors import StatisticsError
+from gardenpath.eval.means import bootstrap_mean
 from gardenpath.eval.statistics.analysis import CONTRAST, METRIC, RESPONSE_SE, VALUE, Analysis
-from gardenpath.eval.statistics.inference import bootstrap_mean
 from gardenpath.eval.suites.outcomes import USABLE
 from gardenpath.store.tables import ERROR_COLUMNS
 from gardenpath.util import key
 
+# Means are not computed for predictors with more distinct values, which are continuous.
+_FEW_VALUES = 12
+# Most values of a column that a message lists.
+_MOST_LISTED = 8
+_MADE = (METRIC, VALUE, CONTRAST)
 COMPARISON = "comparison"
 _RUN_OF = ("model", "corpus")
 
@@ -35,18 +42,14 @@ def with_run_ranks(table: pd.DataFrame) -> pd.DataFrame:
     names = [name for name in ("run", *_RUN_OF, "seed") if name in table.columns]
     if not {*_RUN_OF, "seed"} <= set(names):
         return table
-    runs = table[names].drop_duplicates().copy()
+    runs = table[names].drop_duplicates(ignore_index=True)
     order = pd.to_numeric(runs["seed"], errors="coerce").astype("Float64")
     by = ["_seed", *(["run"] if "run" in names else [])]
     runs = runs.assign(_seed=order.fillna(np.inf)).sort_values(by, kind="stable")
-    runs["_rank"] = runs.groupby(list(_RUN_OF), sort=False, dropna=False).cumcount() + 1
-    ranks = dict(zip(_keys(runs, names), runs["_rank"], strict=True))
-    return table.assign(seed=[ranks[one] for one in _keys(table, names)])
-
-
-def _keys(table: pd.DataFrame, names: list[str]) -> Iterator[tuple[str, ...]]:
-    columns = [table[name].astype(str) for name in names]
-    return zip(*columns, strict=True)
+    ranks = runs.groupby(list(_RUN_OF), sort=False, dropna=False).cumcount() + 1
+    # Runs and groups are in the same order, that of their first appearance.
+    numbers = table.groupby(names, sort=False, dropna=False).ngroup()
+    return table.assign(seed=ranks.sort_index().to_numpy()[numbers])
 
 
 def with_comparisons(table: pd.DataFrame) -> pd.DataFrame:
@@ -114,19 +117,6 @@ def contrast_label(first: object, second: object) -> str:
     return f"{first} → {second}"
 
 
-# ----------------------------------------------------------------------------
-# Preparation of the rows of an analysis from a table of results.
-
-
-# Means are not computed for predictors with more distinct values, which are continuous.
-_FEW_VALUES = 12
-# Most values of a column that a message lists.
-_MOST_LISTED = 8
-# Between the values of several columns in ``derive``.
-_BETWEEN = "/"
-_MADE = (METRIC, VALUE, CONTRAST)
-
-
 @dataclass(frozen=True)
 class TidyRows:
     """The rows of an analysis, and notes on rows that were left out.
@@ -145,7 +135,10 @@ def tidy(analysis: Analysis, table: pd.DataFrame) -> TidyRows:
     Seeds become ranks, rows are selected, columns derived, responses averaged if configured, and
     contrasts formed. A StatisticsError says which condition no row meets.
     """
-    rows = with_comparisons(with_run_ranks(_marked(table)))
+    if USABLE not in table.columns:  # without counts of unknown words, all items are usable
+        is_known = table["unknown"] == 0 if "unknown" in table.columns else True
+        table = table.assign(**{USABLE: is_known})
+    rows = with_comparisons(with_run_ranks(table))
     if missing := [name for name in _needed(analysis) if name not in rows.columns]:
         raise StatisticsError(f"the table has no column {', '.join(missing)}")
     notes: list[str] = []
@@ -160,21 +153,17 @@ def tidy(analysis: Analysis, table: pd.DataFrame) -> TidyRows:
         raise StatisticsError(f"no row has a finite {analysis.measured}")
     if lost := int((~finite).sum()):
         notes.append(f"{lost} rows without a finite {analysis.measured} were left out")
-    rows = _with_texts(analysis, rows[finite])
+    rows = rows[finite]
+    # Groups and split columns are text; a missing value, such as no seed, becomes ''.
+    texts = {*analysis.groups, *analysis.split, *analysis.codings} & set(rows.columns)
+    filled = {name: rows[name].astype(object).where(rows[name].notna(), "") for name in texts}
+    rows = rows.assign(**{name: values.astype(str) for name, values in filled.items()})
     counted = contrasted(analysis, rows.reset_index(drop=True))
     rows = rows.drop(columns=USABLE)
     rows = _averaged(rows, analysis) if analysis.average else rows.reset_index(drop=True)
     if analysis.is_weighted and (exact := int(rows[RESPONSE_SE].isna().sum())):
         notes.append(f"{exact} rows without a standard error count as exact in weights")
     return TidyRows(contrasted(analysis, rows), notes, counted)
-
-
-def _marked(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with a flag of the rows of usable items; without counts, all are usable."""
-    if USABLE in table.columns:
-        return table
-    is_known = table["unknown"] == 0 if "unknown" in table.columns else True
-    return table.assign(**{USABLE: is_known})
 
 
 def _needed(analysis: Analysis) -> list[str]:
@@ -205,21 +194,22 @@ def _selected(analysis: Analysis, table: pd.DataFrame) -> pd.DataFrame:
         values = [wanted] if isinstance(wanted, str) else list(wanted)
         patterns = [key(pattern) for pattern in values]
         # A label that no suite of the table has is empty in all rows.
-        given = rows[column] if column in rows.columns else pd.Series("", index=rows.index)
-        keys = given.astype(object).where(given.notna(), "").map(key)
-        fitting = {one for one in keys.unique() if any(fnmatchcase(one, p) for p in patterns)}
+        labels = rows[column] if column in rows.columns else pd.Series("", index=rows.index)
+        keys = _keys(labels)
+        fitting = {name for name in keys.unique() if any(fnmatchcase(name, p) for p in patterns)}
         chosen = rows[keys.isin(fitting).to_numpy()]
+        if chosen.empty and column not in rows.columns:
+            raise StatisticsError(f"the table has no column {column}")
         if chosen.empty:
-            raise StatisticsError(_no_rows(column, values, rows))
+            names = " or ".join(str(value) or "(empty)" for value in values)
+            raise StatisticsError(f"no row has {column} {names} (it has {_listed(labels)})")
         rows = chosen
     return rows.copy()
 
 
-def _no_rows(column: str, wanted: list[str], rows: pd.DataFrame) -> str:
-    if column not in rows.columns:
-        return f"the table has no column {column}"
-    asked = " or ".join(str(value) or "(empty)" for value in wanted)
-    return f"no row has {column} {asked} (it has {_listed(rows[column])})"
+def _keys(column: pd.Series) -> pd.Series:
+    """Return values as they are compared with patterns; missing ones are empty."""
+    return column.astype(object).where(column.notna(), "").map(key)
 
 
 def _listed(column: pd.Series) -> str:
@@ -232,13 +222,11 @@ def _derived(analysis: Analysis, column: str, rows: pd.DataFrame, notes: list[st
     """Add a derived column; rows that have no value in it are dropped, with a note."""
     rule = analysis.derive[column]
     sources = _sources(rule)
-    texts = [rows[name].astype(object).where(rows[name].notna(), "").map(key) for name in sources]
-    joined = texts[0]
-    for more in texts[1:]:
-        joined = joined + _BETWEEN + more
+    joined = _keys(rows[sources[0]])
+    for name in sources[1:]:
+        joined = joined + "/" + _keys(rows[name])
     patterns = {key(name): value for name, value in rule["values"].items()}
-    found = {one: _first_match(one, patterns) for one in joined.unique()}
-    values = joined.map(found)
+    values = joined.map({name: _first_match(name, patterns) for name in joined.unique()})
     if "otherwise" in rule:
         values = values.where(values.notna(), rows[str(rule["otherwise"])])
     known = values.notna().to_numpy()
@@ -251,7 +239,10 @@ def _derived(analysis: Analysis, column: str, rows: pd.DataFrame, notes: list[st
         names = _listed(joined[~known])
         notes.append(f"rows with {' and '.join(sources)} {names} were left out: no {column}")
     result = rows.assign(**{column: values})[known]
-    if _is_numeric(rule["values"].values()) and "otherwise" not in rule:
+    # None marks rows that are left out.
+    listed = [value for value in rule["values"].values() if value is not None]
+    is_numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in listed)
+    if is_numeric and "otherwise" not in rule:
         result[column] = result[column].astype(np.float64)
     return result
 
@@ -260,36 +251,20 @@ def _first_match(value: str, patterns: Mapping[str, Any]) -> Any:
     """Return the value of the first pattern that matches; the name itself goes first."""
     if value in patterns:
         return patterns[value]
-    return next((given for name, given in patterns.items() if fnmatchcase(value, name)), None)
-
-
-def _is_numeric(values: Any) -> bool:
-    """Whether all values are numbers; None marks rows that are left out."""
-    given = [value for value in values if value is not None]
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in given)
-
-
-def _with_texts(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
-    """Convert groups and split columns to text; a missing value, such as no seed, becomes ''."""
-    texts = {}
-    for column in {*analysis.groups, *analysis.split, *analysis.codings}:
-        if column in rows.columns:
-            values = rows[column].astype(object).where(rows[column].notna(), "")
-            texts[column] = values.astype(str)
-    return rows.assign(**texts)
+    return next((made for name, made in patterns.items() if fnmatchcase(value, name)), None)
 
 
 def _averaged(rows: pd.DataFrame, analysis: Analysis) -> pd.DataFrame:
     made = [METRIC] if analysis.responses else []
     kept = list(dict.fromkeys([*analysis.average, *analysis.split, *made, *analysis.derive]))
     groups = rows.groupby(kept, sort=False, dropna=False, observed=True)
-    found = groups[analysis.measured].mean().reset_index()
+    means = groups[analysis.measured].mean().reset_index()
     if analysis.is_weighted:
         # The errors of different items and runs count as independent.
         squares = rows.assign(**{RESPONSE_SE: rows[RESPONSE_SE] ** 2})
         sums = squares.groupby(kept, sort=False, dropna=False, observed=True)[RESPONSE_SE]
-        found[RESPONSE_SE] = (np.sqrt(sums.sum(min_count=1)) / groups.size()).to_numpy()
-    return found
+        means[RESPONSE_SE] = (np.sqrt(sums.sum(min_count=1)) / groups.size()).to_numpy()
+    return means
 
 
 def parts(analysis: Analysis, rows: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
@@ -318,15 +293,18 @@ def mean_table(
     predictors = [name for name in analysis.predictors if rows[name].nunique() <= _FEW_VALUES]
     by = list(dict.fromkeys([*analysis.parts_by, *predictors]))
     groups = rows.groupby(by, sort=True, observed=True).indices if by else {(): slice(None)}
-    responses, items = rows[analysis.measured].to_numpy(), _items(rows)
-    found = []
+    responses, items = rows[analysis.measured].to_numpy(), None
+    if "item" in rows.columns:  # rows are about single items
+        item = [name for name in ("class", "suite", "item") if name in rows.columns]
+        items = rows.groupby(item, sort=False, dropna=False).ngroup().to_numpy()
+    means = []
     for values, places in groups.items():
         chosen = responses[places]
         interval = bootstrap_mean(chosen, items=None if items is None else items[places])
         named = dict(zip(by, values if len(by) != 1 else (values,), strict=True))
         part = {name: str(named[name]) for name in analysis.parts_by}
         is_known = part in answered and (items is None or interval.n >= min_items)
-        found.append(
+        means.append(
             {
                 **named,
                 "mean": interval.mean,
@@ -336,12 +314,4 @@ def mean_table(
                 "rows": len(chosen),
             }
         )
-    return pd.DataFrame(found, columns=[*by, "mean", "low", "high", "items", "rows"])
-
-
-def _items(rows: pd.DataFrame) -> NDArray[np.intp] | None:
-    """Return the index of each row's item; None if rows are not about single items."""
-    named = [name for name in ("class", "suite", "item") if name in rows.columns]
-    if "item" not in named:
-        return None
-    return np.asarray(rows.groupby(named, sort=False, dropna=False).ngroup().to_numpy())
+    return pd.DataFrame(means, columns=[*by, "mean", "low", "high", "items", "rows"])

@@ -1,4 +1,8 @@
-"""Formatting of names, numbers and sentences in the style of a paper."""
+"""Names, numbers and sentences in the style of a paper.
+
+Analyses, studies and reports word their results with these functions, so that a p value or a model
+is written alike everywhere. ``ALPHA`` is the level of significance. No table is read here.
+"""
 
 from __future__ import annotations
 
@@ -118,12 +122,12 @@ def undecided(
 
 def counts(groups: Sequence[tuple[str, float, int]]) -> str:
     """Format names, sums and totals: ``right in all 30 comparisons (LSTM), in 23 of 30 (RNNG)``."""
-    said = []
+    texts = []
     for place, (name, right, total) in enumerate(groups):
         share = "all" if right == total else f"{'none' if right == 0 else f'{right:.4g}'} of"
         before, after = ("right ", " comparisons") if place == 0 else ("", "")
-        said.append(f"{before}in {share} {total}{after} ({name})")
-    return ", ".join(said)
+        texts.append(f"{before}in {share} {total}{after} ({name})")
+    return ", ".join(texts)
 
 
 def stated_means(groups: Sequence[tuple[str, float]]) -> str:
@@ -133,5 +137,5 @@ def stated_means(groups: Sequence[tuple[str, float]]) -> str:
 
 def joined_names(names: Sequence[str]) -> str:
     """Join names: ``item``, ``item and seed``, ``item, modifier and seed``."""
-    said = [prose_name(name) for name in names]
-    return " and ".join(filter(None, [", ".join(said[:-1]), *said[-1:]]))
+    words = [prose_name(name) for name in names]
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

@@ -11,6 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from gardenpath.eval.statistics.rscript import r_environment
+
 NEEDS_R = "needs R with lme4, lmerTest and readr"
 
 # Prints a data frame as r_table reads it.
@@ -41,6 +43,12 @@ def run_script(path: Path) -> pd.DataFrame:
     done = subprocess.run([require_r(), str(path)], capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     return pd.read_csv(io.StringIO(done.stdout), keep_default_na=False, na_values=[""])
+
+
+def r_functions(*names: str) -> str:
+    """Functions of the scripts of analyses, by the names of their blocks in the template."""
+    template = r_environment().get_template("analysis.R")
+    return "".join("".join(template.blocks[name](template.new_context())) for name in names)
 
 
 def r_table(folder: Path, code: str, result: str, **tables: pd.DataFrame) -> pd.DataFrame:

@@ -6,6 +6,29 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+import scipy.linalg
+
+from gardenpath.data.arrays import Floats
+from gardenpath.eval.statistics.design import Design
+
+
+def random_matrix(design: Design) -> Floats:
+    """The whole matrix Z of a design."""
+    loadings = design.loadings
+    whole = np.zeros((design.rows, loadings.size))
+    np.put_along_axis(whole, loadings.columns, loadings.values, axis=1)
+    return whole
+
+
+def loaded_matrix(design: Design, theta: Floats) -> Floats:
+    """The whole matrix ZΛ(θ) of a design: Λ has one block per level of a grouping factor."""
+    blocks, start = [], 0
+    for term in design.terms:
+        block = np.zeros((len(term.names), len(term.names)))
+        block[np.tril_indices(len(term.names))] = theta[start : start + len(term.places)]
+        start += len(term.places)
+        blocks += [block] * term.levels
+    return np.asarray(random_matrix(design) @ scipy.linalg.block_diag(*blocks))
 
 
 def item_table(

@@ -17,8 +17,8 @@ from scipy.stats import binomtest
 
 from gardenpath.errors import ConfigError, InputError
 from gardenpath.eval.report.content import run_analyses
+from gardenpath.eval.statistics import answering
 from gardenpath.eval.statistics import answering as mixed_answer
-from gardenpath.eval.statistics import answering as robustness
 from gardenpath.eval.statistics.analysis import (
     RESIDUAL,
     Analysis,
@@ -483,9 +483,9 @@ def test_another_model_that_fails_is_said() -> None:
     failed = dataclasses.replace(_fit(_effect(1.0, 0.01)), failure="divergence")
     found = check_effect("two effects", failed, _effect(1.0, 0.01), "satterthwaite")
     assert not found.agrees
-    assert found.said == "with two effects, the estimates of the mixed model diverge"
+    assert found.text == "with two effects, the estimates of the mixed model diverge"
     found = check_effect("o", "no rows", _effect(1.0, 0.01), "normal")
-    assert found.said == "with o, no rows"
+    assert found.text == "with o, no rows"
 
 
 def _groups(seed: int = 4) -> pd.DataFrame:
@@ -533,10 +533,12 @@ def test_other_models_are_reported_beside_the_first() -> None:
 
 
 def test_a_failed_model_beside_a_good_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*args: Any, **settings: Any) -> MixedFit:
-        return dataclasses.replace(fit_mixed(*args, **settings), failure="no convergence")
+    def failing(formula: str, **settings: Any) -> MixedFit:
+        fit = fit_mixed(formula, **settings)
+        is_nested = "model:seed" in formula
+        return dataclasses.replace(fit, failure="no convergence") if is_nested else fit
 
-    monkeypatch.setattr(robustness, "fit_mixed", failing)
+    monkeypatch.setattr(answering, "fit_mixed", failing)
     table = item_table({"lstm": 0.5, "rnng": 0.8})
     result = run_analysis(ANALYSES["supervision"], table)
     row = result.tables["robustness"].iloc[0]

@@ -17,13 +17,12 @@ from scipy.stats import binomtest, hypergeom, nct, norm
 from scipy.stats import t as student
 
 from gardenpath.errors import StatisticsError
+from gardenpath.eval.means import bootstrap_mean, normal_interval
 from gardenpath.eval.statistics.corpora import Construction
 from gardenpath.eval.statistics.inference import (
     adjusted,
-    bootstrap_mean,
     cohens_d,
     cohens_dz,
-    normal_interval,
     odds_ratio,
     pearson,
     permutation_test,

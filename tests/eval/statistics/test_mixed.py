@@ -22,7 +22,7 @@ from gardenpath.eval.statistics.formulas import Distribution
 from gardenpath.eval.statistics.likelihoods import LaplaceLikelihood, ProfiledLikelihood
 from gardenpath.eval.statistics.mixed import Objective, Optimum, fit_mixed, search
 from tests.eval.statistics.r_program import r_table
-from tests.eval.statistics.tables import item_table, slopes_table
+from tests.eval.statistics.tables import item_table, loaded_matrix, slopes_table
 
 SCALE = np.array([True])
 
@@ -118,7 +118,7 @@ def test_profiled_likelihood_is_that_of_the_marginal_normal() -> None:
     theta = np.array([0.8, -0.3, 0.5, 0.4])
     likelihood = ProfiledLikelihood(design, restricted=False)
     solution = likelihood.solve(theta)
-    loadings = (design.random @ design.factor(theta)).toarray()
+    loadings = loaded_matrix(design, theta)
     covariance = solution.sigma**2 * (loadings @ loadings.T + np.eye(design.rows))
     exact = multivariate_normal.logpdf(design.response, design.fixed @ solution.beta, covariance)
     assert likelihood.deviance(theta) == pytest.approx(-2 * exact, abs=1e-8)
@@ -136,7 +136,7 @@ def test_restricted_likelihood_integrates_the_fixed_effects_out() -> None:
     theta = np.array([0.8, -0.3, 0.5, 0.4])
     likelihood = ProfiledLikelihood(design, restricted=True)
     sigma = likelihood.solve(theta).sigma
-    loadings = (design.random @ design.factor(theta)).toarray()
+    loadings = loaded_matrix(design, theta)
     covariance = sigma**2 * (loadings @ loadings.T + np.eye(design.rows))
     # Contrasts of the response that no fixed effect reaches, orthonormal, have the restricted
     # likelihood up to log |X'X|.

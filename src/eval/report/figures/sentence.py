@@ -21,9 +21,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from gardenpath.eval.display import models_in_order
+from gardenpath.eval.means import NORMAL
 from gardenpath.eval.report.content import ReportContent
 from gardenpath.eval.report.figures import style
-from gardenpath.eval.statistics.inference import NORMAL
 from gardenpath.store.tables import SURPRISAL_SE
 
 PAGE_WIDTH = 10.6  # inches

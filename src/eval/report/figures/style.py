@@ -47,8 +47,8 @@ from gardenpath.eval.display import (
     family_style,
     models_in_order,
 )
+from gardenpath.eval.means import NORMAL
 from gardenpath.eval.report.means import IF_RIGHT, IF_WRONG, MOSTLY_NEAR, NEAR_SHARE
-from gardenpath.eval.statistics.inference import NORMAL
 from gardenpath.util import spaced
 
 ASSETS = Path(__file__).parents[1] / "assets"
