@@ -30,10 +30,7 @@ class Arena:
     """Named columns of equal length; a row is addressed by its number.
 
     ``floats`` and ``numbers`` give the width of each column. New rows are written into the place
-    that :meth:`room` returns and become part of the arena by :meth:`append`. With ``is_fixed``,
-    their numbers are counted on the device and neither shapes nor addresses change from one
-    :meth:`append` to the next, as long as the capacity suffices; :meth:`keep` then reserves as much
-    as was ever appended between two calls of it.
+    that :meth:`room` returns and become part of the arena by :meth:`append`.
     """
 
     def __init__(
@@ -43,11 +40,9 @@ class Arena:
         numbers: Mapping[str, int],
         dtype: torch.dtype,
         device: torch.device,
-        is_fixed: bool = False,
     ) -> None:
         self._slices = {**_slices(floats), **_slices(numbers)}
         self._is_float = {**dict.fromkeys(floats, True), **dict.fromkeys(numbers, False)}
-        self._is_fixed = is_fixed
         self._floats = torch.empty(
             (_FIRST_CAPACITY, sum(floats.values())), dtype=dtype, device=device
         )
@@ -55,22 +50,12 @@ class Arena:
             (_FIRST_CAPACITY, sum(numbers.values())), dtype=torch.long, device=device
         )
         self._size = 0
-        # Rows of the last call of ``keep``, and the maximum number appended after one.
-        self._kept, self._most_new = 0, 0
-        # With fixed shapes: the size on the device, and where rows are written before they are
-        # appended.
-        self._count = torch.zeros(1, dtype=torch.long, device=device)
-        self._new_floats, self._new_numbers = self._floats[:0], self._numbers[:0]
-        self._order = torch.zeros(0, dtype=torch.long, device=device)
 
     def __len__(self) -> int:
         return self._size
 
     def __getitem__(self, name: str) -> Tensor:
-        """``(rows, width)`` or, for a width of one number, ``(rows,)``: a view of a column.
-
-        With fixed shapes, there are rows after the last one, whose content is arbitrary.
-        """
+        """``(rows, width)`` or, for a width of one number, ``(rows,)``: a view of a column."""
         return self.column(self.floats if self._is_float[name] else self.numbers, name)
 
     def column(self, rows: Tensor, name: str) -> Tensor:
@@ -87,12 +72,12 @@ class Arena:
     @property
     def floats(self) -> Tensor:
         """All floating-point columns."""
-        return self._floats if self._is_fixed else self._floats[: self._size]
+        return self._floats[: self._size]
 
     @property
     def numbers(self) -> Tensor:
         """All integer columns."""
-        return self._numbers if self._is_fixed else self._numbers[: self._size]
+        return self._numbers[: self._size]
 
     @property
     def row_bytes(self) -> int:
@@ -102,51 +87,28 @@ class Arena:
 
     def room(self, count: int) -> tuple[Tensor, Tensor]:
         """Return the floats and the numbers of ``count`` new rows, to be written."""
-        self.reserve(self._size + count)
-        if not self._is_fixed:
-            new = slice(self._size, self._size + count)
-            return self._floats[new], self._numbers[new]
-        if count > len(self._order):
-            self._new_floats = self._floats.new_empty((count, self._floats.shape[1]))
-            self._new_numbers = self._numbers.new_empty((count, self._numbers.shape[1]))
-            self._order = torch.arange(count, device=self._numbers.device)
-        return self._new_floats[:count], self._new_numbers[:count]
-
-    def ready(self, count: int, times: int) -> tuple[Tensor, ...]:
-        """Make room for ``count`` rows so many times; return all that is read and written then."""
-        self.reserve(self._size + count * times)
-        self.room(count)
-        return (
-            self._floats, self._numbers, self._new_floats, self._new_numbers, self._order,
-            self._count,
-        )  # fmt: skip
-
-    def recount(self, added: int) -> None:
-        """Count rows that were appended on the device, or take back a count."""
-        self._size += added
-        self._most_new = max(self._most_new, self._size - self._kept)
+        end = self._size + count
+        capacity = len(self._floats)
+        if end > capacity:
+            self._floats = _grown(self._floats, max(end, 2 * capacity))
+            self._numbers = _grown(self._numbers, max(end, 2 * capacity))
+        return self._floats[self._size : end], self._numbers[self._size : end]
 
     def append(self, count: int) -> Tensor:
         """Append the rows that were written into :meth:`room`; return their numbers."""
         begin = self._size
-        self.recount(count)
-        if not self._is_fixed:
-            return torch.arange(begin, self._size, device=self._numbers.device)
-        rows = self._order[:count] + self._count
-        self._floats.index_copy_(0, rows, self._new_floats[:count])
-        self._numbers.index_copy_(0, rows, self._new_numbers[:count])
-        self._count += count
-        return rows
+        self._size += count
+        return torch.arange(begin, self._size, device=self._numbers.device)
 
     def keep(self, rows: Tensor) -> None:
         """Drop all other rows; the kept rows are renumbered in the given order."""
         floats, numbers = self._floats.index_select(0, rows), self._numbers.index_select(0, rows)
         # The memory is kept, because as much will be needed again.
-        self._size = self._kept = len(rows)
-        self.reserve(self._size + (self._most_new if self._is_fixed else 0))
-        self._floats[: self._size] = floats
-        self._numbers[: self._size] = numbers
-        self._count.fill_(self._size)
+        self._size = 0
+        new_floats, new_numbers = self.room(len(rows))
+        new_floats.copy_(floats)
+        new_numbers.copy_(numbers)
+        self._size = len(rows)
 
     def widen(self, name: str, width: int) -> None:
         """Append zeros to the last integer column, ``name``, so that it has the given width."""
@@ -155,21 +117,10 @@ class Arena:
         added = begin + width - self._numbers.shape[1]
         self._slices[name] = slice(begin, begin + width)
         self._numbers = functional.pad(self._numbers, (0, added))
-        self._new_numbers = functional.pad(self._new_numbers, (0, added))
 
     def clear(self) -> None:
         """Drop all rows."""
-        self._size = self._kept = 0
-        self._count.zero_()
-
-    def reserve(self, size: int) -> None:
-        """Make room for ``size`` rows in total."""
-        capacity = len(self._floats)
-        if size <= capacity:
-            return
-        grown = max(size, 2 * capacity)
-        self._floats = _grown(self._floats, grown)
-        self._numbers = _grown(self._numbers, grown)
+        self._size = 0
 
 
 def _slices(widths: Mapping[str, int]) -> dict[str, slice]:

@@ -43,11 +43,8 @@ FLOATS = {"vector": 3, "single": 1}
 NUMBERS = {"number": 1, "pair": 2}
 
 
-def make_arena(*, is_fixed: bool = False) -> Arena:
-    return Arena(
-        floats=FLOATS, numbers=NUMBERS, dtype=torch.float64, device=torch.device("cpu"),
-        is_fixed=is_fixed,
-    )  # fmt: skip
+def make_arena() -> Arena:
+    return Arena(floats=FLOATS, numbers=NUMBERS, dtype=torch.float64, device=torch.device("cpu"))
 
 
 def contents(numbers: list[int]) -> tuple[Tensor, Tensor]:
@@ -77,12 +74,11 @@ def require_contents(arena: Arena, numbers: list[int]) -> None:
         ),
         max_size=12,
     ),
-    st.booleans(),
 )
 def test_rows_stay_as_they_were_however_it_grows_and_shrinks(
-    changes: list[tuple[str, int]], is_fixed: bool
+    changes: list[tuple[str, int]],
 ) -> None:
-    arena, expected, made = make_arena(is_fixed=is_fixed), list[int](), 0
+    arena, expected, made = make_arena(), list[int](), 0
     for kind, number in changes:
         if kind == "append":
             added = list(range(made, made + number))
@@ -96,9 +92,8 @@ def test_rows_stay_as_they_were_however_it_grows_and_shrinks(
         require_contents(arena, expected)
 
 
-@pytest.mark.parametrize("is_fixed", [False, True])
-def test_it_grows_far_beyond_its_first_size(is_fixed: bool) -> None:
-    arena = make_arena(is_fixed=is_fixed)
+def test_it_grows_far_beyond_its_first_size() -> None:
+    arena = make_arena()
     append(arena, list(range(10)))
     append(arena, list(range(10, 5000)))
     require_contents(arena, list(range(5000)))
@@ -141,22 +136,8 @@ def test_memory_is_used_again() -> None:
     require_contents(arena, list(range(3000)))
 
 
-def test_as_much_is_reserved_as_was_ever_appended() -> None:
-    """What is kept may grow; then it is ``keep`` that makes room, not the next append."""
-    arena = make_arena(is_fixed=True)
-    for _ in range(3):
-        append(arena, list(range(300)))
-    for _ in range(3):
-        arena.keep(torch.arange(len(arena)))
-        addresses = arena.floats.data_ptr(), arena.numbers.data_ptr(), arena.floats.shape
-        for _ in range(3):
-            append(arena, list(range(300)))
-            now = arena.floats.data_ptr(), arena.numbers.data_ptr(), arena.floats.shape
-            assert now == addresses
-
-
 def test_the_last_column_can_be_widened() -> None:
-    arena = make_arena(is_fixed=True)
+    arena = make_arena()
     append(arena, [1, 2])
     arena.widen("pair", 4)
     assert arena["pair"][:2].tolist() == [[2, 3, 0, 0], [4, 6, 0, 0]]

@@ -27,7 +27,6 @@ from gardenpath.eval.search.beam import (
     empty_like,
     first_slots,
 )
-from gardenpath.eval.search.cuda_graphs import RecordableModel, Recorder, ReplayedSteps
 from gardenpath.eval.search.protocol import TransitionModel, Work
 from gardenpath.eval.search.settings import WordSync
 from gardenpath.util import NATS_PER_BIT
@@ -167,7 +166,6 @@ class BeamExpansion:
         *,
         is_packed: bool,
         work: Work,
-        recorder: Recorder | None = None,
     ) -> None:
         self._model = model
         self._settings = settings
@@ -175,10 +173,6 @@ class BeamExpansion:
         self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
         places = settings.fast_track
         self._competition = None if places == "word_beam" else Competition(settings, places)
-        self.replayed: ReplayedSteps | None = None
-        if recorder is not None:
-            assert isinstance(model, RecordableModel) and not is_packed
-            self.replayed = ReplayedSteps(model, work, recorder)
 
     width_setting = "action_beam"
     replicates = 1
@@ -220,22 +214,14 @@ class BeamExpansion:
         """Expand each group to its next word, or to the end of the sentence."""
         settings, pieces = self._settings, targets.pieces
         self._stepper.begin(are_shared=targets.are_shared)
-        # The history of actions grows, so steps that keep it cannot be recorded.
-        replayed = None if targets.keeps_history else self.replayed
-        if replayed is not None:
-            replayed.begin()
-            targets = _placed_targets(replayed, targets)
         step = _Step(self._stepper, settings, self._competition, targets, self.ended)
-        advance = step if replayed is None else _ReplayedStep(replayed, step, targets)
         completed = empty_like(beam, settings.word_beam if pieces is None else pieces.width)
         # As a structural hypothesis, its score is its joint probability.
         state = _State(Beam(beam.score, beam.integers), completed, *step.counters(beam))
         for number in range(self._most_steps):
-            state = advance(state)
+            state = step(state)
             if not self._stepper.goes_on(state.beam, number) or (pieces and pieces.all_continue):
                 break
-        if replayed is not None:
-            state = _State.of([one.clone() for one in state.tensors])
         completed = state.completed
         ended = self.ended.of_beam(completed)
         kept = ended if pieces is None else first_slots(completed, pieces.kept)
@@ -257,21 +243,6 @@ class _State:
     too_many: Tensor
     admitted_log_prob: Tensor
     admitted_count: Tensor
-
-    @property
-    def tensors(self) -> list[Tensor]:
-        """All of it, for :meth:`of`."""
-        beam, completed = self.beam, self.completed
-        assert completed.numbers is not None
-        return [
-            beam.score, beam.integers, completed.score, completed.integers, completed.numbers,
-            self.too_many, self.admitted_log_prob, self.admitted_count,
-        ]  # fmt: skip
-
-    @classmethod
-    def of(cls, tensors: Sequence[Tensor]) -> _State:
-        """Invert :attr:`tensors`."""
-        return cls(Beam(*tensors[:2]), Beam(*tensors[2:5]), *tensors[5:])
 
 
 class _Step:
@@ -408,38 +379,6 @@ class _Step:
         column = place % columns + Column.CLOSE
         chosen = beam.pick(place // columns, score)
         return self._stepper.advance(chosen, column, self.history)
-
-
-class _ReplayedStep:
-    """One action of all open hypotheses, by replay where it was recorded."""
-
-    def __init__(self, replayed: ReplayedSteps, step: _Step, targets: Targets) -> None:
-        self._replayed = replayed
-        self._step = step
-        self._others = _target_tensors(targets)
-
-    def __call__(self, state: _State) -> _State:
-        before = self._replayed.placed("state", state.tensors)
-        return _State.of(self._replayed.step(self._advanced, before, self._others))
-
-    def _advanced(self, state: Sequence[Tensor]) -> list[Tensor]:
-        return self._step(_State.of(state)).tensors
-
-
-def _target_tensors(targets: Targets) -> list[Tensor]:
-    pieces = targets.pieces
-    of_pieces = [] if pieces is None else [pieces.continues, pieces.kept]
-    return [targets.words, targets.is_end, *of_pieces]
-
-
-def _placed_targets(replayed: ReplayedSteps, targets: Targets) -> Targets:
-    """Return the targets in tensors that recorded steps read."""
-    words, is_end, *of_pieces = replayed.placed("targets", _target_tensors(targets))
-    pieces = targets.pieces
-    if pieces is not None:
-        continues, kept = of_pieces
-        pieces = replace(pieces, continues=continues, kept=kept)
-    return replace(targets, words=words, is_end=is_end, pieces=pieces)
 
 
 def _last_kept(score: Tensor, pieces: NextPieces | None) -> Tensor:

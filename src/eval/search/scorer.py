@@ -12,13 +12,12 @@ from gardenpath.data.sentence import OnWords, Sharing
 from gardenpath.data.words.pieces import Boundary, Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.search.cuda_graphs import CudaRecorder, Recorder
 from gardenpath.eval.search.expansion import BeamExpansion
 from gardenpath.eval.search.protocol import TransitionModel, Work
 from gardenpath.eval.search.replicates import standard_error
 from gardenpath.eval.search.result import SearchFailure, SentenceResult
 from gardenpath.eval.search.sentences import Expansion, SentenceSearch
-from gardenpath.eval.search.settings import SearchSettings, Unbiased, WordSync
+from gardenpath.eval.search.settings import SearchSettings, Unbiased
 from gardenpath.eval.search.unbiased import UnbiasedExpansion, until_tolerance
 from gardenpath.util import bits
 
@@ -160,22 +159,7 @@ class StructuredScorer:
             return UnbiasedExpansion(
                 self._model, settings, is_packed=self._is_packed, work=work, replicates=replicates
             )
-        return BeamExpansion(
-            self._model, settings, is_packed=self._is_packed, work=work, recorder=self._recorder()
-        )
-
-    def _recorder(self) -> Recorder | None:
-        """Return what records the steps of a search, if the settings ask for it."""
-        settings, device = self.settings, self._model.device
-        if not (isinstance(settings, WordSync) and settings.cuda_graphs):
-            return None
-        if device.type != "cuda" or self._is_packed:
-            raise GardenpathError(
-                "search.cuda_graphs=true needs a CUDA device and fixed shapes, but the search is "
-                f"on {device.type} {'without' if self._is_packed else 'with'} fixed shapes: set "
-                "device=cuda and search.fixed_shapes=true, or search.cuda_graphs=false"
-            )
-        return CudaRecorder(device)
+        return BeamExpansion(self._model, settings, is_packed=self._is_packed, work=work)
 
 
 def word_log_probs_of(

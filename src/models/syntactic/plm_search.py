@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -172,9 +171,8 @@ class SearchLayer:
 # into blocks (:mod:`shared_blocks`). Nothing is computed twice, and nothing is copied when
 # hypotheses branch.
 #
-# With fixed shapes (``is_packed`` is false), a step never waits for the device, and neither shapes
-# nor addresses change between two words, unless more symbols are read there than ever before, for
-# which there is no room yet; what must be known on the host is read by :meth:`PlmSearch.settle`.
+# With fixed shapes (``is_packed`` is false), a step never waits for the device; what must be known
+# on the host is read by :meth:`PlmSearch.settle`.
 
 
 # Symbols between two words for which a node has room at first, and by which shapes grow.
@@ -214,12 +212,11 @@ class PlmSearch:
         self._zero = torch.zeros((1, 1), dtype=self.dtype, device=self.device)
         self._arena = Arena(
             floats=self._float_columns(), numbers=self._number_columns(), dtype=self.dtype,
-            device=self.device, is_fixed=not is_packed,
+            device=self.device,
         )  # fmt: skip
         self._memory = SymbolMemory(
-            len(self._layers), self._hidden, dtype=self.dtype, device=self.device,
-            is_fixed=not is_packed,
-        )  # fmt: skip
+            len(self._layers), self._hidden, dtype=self.dtype, device=self.device
+        )
         self.begin()
 
     @property
@@ -323,25 +320,6 @@ class PlmSearch:
         if self._steps == self._arena["chain"].shape[1]:
             self._arena.widen("chain", self._steps + _CHAIN_STEP)
 
-    def ready(self, rows: int) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-        """Make room for a step; see :class:`RecordableModel`."""
-        self._reserve_chain()
-        blocks = self._blocks
-        tensors = (blocks.keys, blocks.values, blocks.hidden, blocks.position)
-        return (*self._arena.ready(rows, 1), *self._memory.ready(rows), *tensors), ()
-
-    def counts(self) -> tuple[int, ...]:
-        """Return what is counted on the host: nodes, symbols, steps and positions."""
-        return len(self._arena), len(self._memory), self._steps, self._position
-
-    def recount(self, added: Sequence[int]) -> None:
-        """Add to what is counted on the host."""
-        nodes, symbols, steps, positions = added
-        self._arena.recount(nodes)
-        self._memory.recount(symbols)
-        self._steps += steps
-        self._position += positions
-
     def _grid(self, own: Tensor, width: int) -> RowGrid:
         """Place rows side by side within their groups.
 
@@ -375,7 +353,7 @@ class PlmSearch:
         states = decoder.token_embedding(symbols) + decoder.position_embedding(position)
         for number, layer in enumerate(self._layers):
             query, memory = layer.query_and_memory(states)
-            self._memory.write(number, rows, memory)
+            self._memory.write(number, memory)
             states = layer.after(states, attention(number, query))
         states = decoder.final_norm(states)
         found = self._next(states, arena.column(numbers, "legal"))

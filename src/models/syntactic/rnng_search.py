@@ -154,9 +154,8 @@ def _missing(network: RnngNetwork, columns: int, device: torch.device) -> Tensor
 # half of the gates depends only on the node below and is computed once for all elements pushed
 # onto it; the input half of labels is a lookup table.
 #
-# With fixed shapes (``is_packed`` is false), a step neither reads a number on the host nor changes
-# the shape or the address of a tensor that the next step uses; what must be known on the host is
-# read by :meth:`RnngSearch.settle`, once per token.
+# With fixed shapes (``is_packed`` is false), a step never waits for the device; what must be known
+# on the host is read by :meth:`RnngSearch.settle`, once per token.
 
 
 class RnngSearch:
@@ -282,24 +281,6 @@ class RnngSearch:
             has_it = ~is_close if rows is None else rows & ~is_close
             tops = self._pushed_again(tops, has_it, elements)
         return tops
-
-    def ready(self, rows: int) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-        """Make room for a step; see :class:`RecordableModel`."""
-        pushes = 1
-        if self._is_in_order:
-            pushes += self._nodes.most_pieces if self._counts_pieces else 1
-        tensors = self._nodes.arena.ready(rows, pushes)
-        return tensors, (self._nodes.most_children, self._nodes.most_pieces)
-
-    def counts(self) -> tuple[int, ...]:
-        """Return what is counted on the host: nodes, and the height of stacks."""
-        return len(self._nodes.arena), self._nodes.height
-
-    def recount(self, added: Sequence[int]) -> None:
-        """Add to what is counted on the host."""
-        nodes, height = added
-        self._nodes.arena.recount(nodes)
-        self._nodes.height += height
 
     def _packed_push(
         self, nodes: Tensor, columns: Tensor, is_close: Tensor, opened_on: Tensor

@@ -235,7 +235,7 @@ class StackNodes:
         self._numbers = PushedNumbers(columns, network.label_embedding.num_embeddings, device)
         self.arena = Arena(
             floats={"state": self._stack.state_size, "output": size, "vector": size},
-            numbers=columns, dtype=network.start.dtype, device=device, is_fixed=not is_packed,
+            numbers=columns, dtype=network.start.dtype, device=device,
         )  # fmt: skip
         # Bounds of the heights of stacks, of the children of a constituent and of the pieces of a
         # word; with fixed shapes, the latter two determine the shapes.
