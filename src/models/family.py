@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     from gardenpath.data.arrays import Floats
     from gardenpath.data.batches.tokens import Collate
     from gardenpath.data.encoding import EncodedSplit
-    from gardenpath.data.preparation import PreparedCorpus
     from gardenpath.data.trees.legality import Strategy
     from gardenpath.data.words.pieces import Boundary, BoundaryChoice
     from gardenpath.data.words.vocabulary import Vocabulary
-    from gardenpath.models.ngram.model import NgramModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,14 +63,6 @@ class Family(abc.ABC):
     settings: ClassVar[type[ModelSettings]]
     scores_version: ClassVar[int] = 1
     needs_trees: ClassVar[bool] = False
-
-
-class EstimatedFamily(Family):
-    """Models that are estimated from counts in one pass."""
-
-    @abc.abstractmethod
-    def estimate(self, settings: Any, corpus: PreparedCorpus) -> tuple[NgramModel, Vocabulary]:
-        """Return the model and the vocabulary it is defined on."""
 
 
 class NeuralFamily(Family):

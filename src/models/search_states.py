@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Mapping
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -13,8 +15,10 @@ from gardenpath.data.trees.legality import (
     BEGINS_BIT,
     BIT_SETS,
     CONTINUES_BIT,
+    KINDS,
     LEGAL_BIT,
     MOST_OPEN,
+    OPENS_AT_END,
     REDUCE_ENDS_AT,
     Column,
     Kind,
@@ -100,14 +104,20 @@ class Arena:
         self._size += count
         return torch.arange(begin, self._size, device=self._numbers.device)
 
+    def write(self, count: int, **values: Tensor | float) -> Tensor:
+        """Append rows, given by the values of all columns; return their numbers."""
+        floats, numbers = self.room(count)
+        for name, value in values.items():
+            self.column(floats if self._is_float[name] else numbers, name)[:] = value
+        return self.append(count)
+
     def keep(self, rows: Tensor) -> None:
         """Drop all other rows; the kept rows are renumbered in the given order."""
         floats, numbers = self._floats.index_select(0, rows), self._numbers.index_select(0, rows)
         # The memory is kept, because as much will be needed again.
         self._size = 0
-        new_floats, new_numbers = self.room(len(rows))
-        new_floats.copy_(floats)
-        new_numbers.copy_(numbers)
+        for place, kept in zip(self.room(len(rows)), (floats, numbers), strict=True):
+            place.copy_(kept)
         self._size = len(rows)
 
     def widen(self, name: str, width: int) -> None:
@@ -278,13 +288,7 @@ def searched_words(output: NextToken, pieces: Tensor | None) -> LazyWords | Fact
 
 
 # ----------------------------------------------------------------------------
-# Columns and legal actions on the device, for the searches of RNNG and PLM.
-#
-# Tables are looked up by state; lookups never synchronise with the host.
-
-
-# Approximate number of actions of a full beam between two words.
-STEPS_PER_WORD = 8
+# Legal actions on the device: tables looked up by state, which never waits for the host.
 
 
 # What determines the legal actions, as one number, the legal state: STATES_PER_KIND times the last
@@ -301,15 +305,15 @@ def legal_state(last: Kind) -> int:
     return STATES_PER_KIND * int(last)
 
 
-def _open_counts(device: torch.device) -> Tensor:
-    """``(STATES_PER_KIND,)`` numbers of open constituents."""
-    return torch.arange(STATES_PER_KIND, device=device).clamp(max=MOST_OPEN)
-
-
 def state_bits(strategy: Strategy, device: torch.device, *, has_pieces: bool) -> Tensor:
     """``(states,)`` bits of the legal kinds of actions, by state."""
     table = torch.from_numpy(legal_table(strategy, has_pieces=has_pieces)).to(device)
     return table[:, _open_counts(device)].flatten()
+
+
+def _open_counts(device: torch.device) -> Tensor:
+    """``(STATES_PER_KIND,)`` numbers of open constituents."""
+    return torch.arange(STATES_PER_KIND, device=device).clamp(max=MOST_OPEN)
 
 
 def ends_by_reduce(strategy: Strategy, device: torch.device) -> Tensor:
@@ -324,7 +328,148 @@ def is_illegal(bits: Tensor, kind: Kind) -> Tensor:
     return (bits & LEGAL_BIT[kind]) == 0
 
 
-def structural_columns(label_count: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Two ``(columns,)`` masks: the columns that open a constituent and those that close one."""
-    column = torch.arange(Column.FIRST_OPEN + label_count, device=device)
-    return column >= Column.FIRST_OPEN, column == Column.CLOSE
+def column_kinds(strategy: Strategy, label_count: int) -> list[Kind]:
+    """Return the kind of action of each column of a search."""
+    end = Kind.FINISH if Kind.FINISH in KINDS[strategy] else Kind.REDUCE
+    return [Kind.SHIFT, end, Kind.REDUCE, *[Kind.OPEN] * label_count]
+
+
+class ColumnBias:
+    """``(states, columns)`` biases of the scores of columns: zero or ``-inf``.
+
+    ``possible``: a strategy without FINISH ends a derivation by REDUCE, which has then two columns,
+    END and CLOSE, of which each state has one. ``legal``: without what is illegal as well.
+    """
+
+    def __init__(
+        self, strategy: Strategy, label_count: int, device: torch.device, *, has_pieces: bool
+    ) -> None:
+        kinds = column_kinds(strategy, label_count)
+        bits = state_bits(strategy, device, has_pieces=has_pieces)
+        is_last = ends_by_reduce(strategy, device)
+        self.possible = torch.zeros((len(bits), len(kinds)), device=device)
+        if kinds[Column.END] is Kind.REDUCE:
+            self.possible[:, Column.END].masked_fill_(~is_last, -torch.inf)
+            self.possible[:, Column.CLOSE].masked_fill_(is_last, -torch.inf)
+        illegal = torch.stack([is_illegal(bits, kind) for kind in kinds], dim=1)
+        self.legal = self.possible.masked_fill(illegal, -torch.inf)
+        # For models over pieces: the row of :func:`piece_bias` of each state.
+        self.piece_rows = piece_row(bits)
+
+    def normalised(self, action_norm: str) -> tuple[Tensor, Tensor | None]:
+        """Return the bias before the normalisation, and one after it, if there is one.
+
+        With ``full``, illegal actions are part of the normalisation, but are never taken.
+        """
+        return (self.possible, self.legal) if action_norm == "full" else (self.legal, None)
+
+
+# ----------------------------------------------------------------------------
+# A model under the search.
+
+
+# Approximate number of actions of a full beam between two words.
+STEPS_PER_WORD = 8
+
+
+class SearchedModel(abc.ABC):
+    """A syntactic language model as a search sees it (``TransitionModel`` of the search).
+
+    A derivation is a path of nodes, which are rows of the arena; the first one is the root. A
+    family writes :meth:`begin`, :meth:`log_probs`, :meth:`word_log_prob`, :meth:`advance` and
+    :meth:`shift`, with the help of :meth:`start`, :meth:`follow` and :meth:`legal`. The other
+    methods are right for every model whose rows do not refer to other rows, and slow; RNNG and PLM
+    replace them.
+    """
+
+    # What an arena needs for :meth:`start`, :meth:`follow` and :meth:`legal`: the number of open
+    # constituents, and the legal state.
+    NUMBERS: ClassVar[Mapping[str, int]] = {"depth": 1, "legal": 1}
+
+    def __init__(
+        self,
+        arena: Arena,
+        strategy: Strategy,
+        label_count: int,
+        is_continuation: Tensor | None = None,
+    ) -> None:
+        self.arena = arena
+        self.label_count = label_count
+        self.opens_at_end = OPENS_AT_END[strategy]
+        self.is_continuation = is_continuation
+        self.column_bias = ColumnBias(
+            strategy, label_count, self.device, has_pieces=is_continuation is not None
+        )
+        # By column: by how much the number of open constituents changes, and the legal state
+        # without open constituents.
+        depth = {Kind.OPEN: 1, Kind.REDUCE: -1}
+        changes = [(depth.get(k, 0), legal_state(k)) for k in column_kinds(strategy, label_count)]
+        self.changes = torch.tensor(changes, device=self.device)
+
+    @property
+    def device(self) -> torch.device:
+        """Device of nodes and scores."""
+        return self.arena.numbers.device
+
+    @abc.abstractmethod
+    def begin(self) -> None:
+        """Reset the model: the root is the only node."""
+
+    @abc.abstractmethod
+    def log_probs(self, nodes: Tensor) -> Tensor:
+        """Return ``(rows, columns)`` log probabilities of the next event, ``-inf`` if illegal."""
+
+    @abc.abstractmethod
+    def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
+        """Return ``(rows,)`` log probabilities of words, given that the next event is a word."""
+
+    @abc.abstractmethod
+    def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
+        """Return ``(rows,)`` new nodes after structural actions."""
+
+    @abc.abstractmethod
+    def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
+        """Return ``(rows,)`` new nodes after words."""
+
+    def start(self, **values: Tensor | float) -> None:
+        """Drop all nodes, and make the root, with values of the columns of the family."""
+        self.arena.clear()
+        self.arena.write(1, depth=0, legal=START_STATE, **values)
+
+    def follow(self, nodes: Tensor, columns: Tensor, **values: Tensor | float) -> Tensor:
+        """Return new nodes behind others, with values of the columns of the family."""
+        change, last = self.changes.index_select(0, columns).unbind(1)
+        depth = self.arena["depth"].index_select(0, nodes) + change
+        legal = depth.clamp(0, MOST_OPEN) + last
+        return self.arena.write(len(nodes), depth=depth, legal=legal, **values)
+
+    def legal(self, nodes: Tensor) -> Tensor:
+        """``(rows, columns)``: zero for what may come next, else ``-inf``."""
+        return self.column_bias.legal.index_select(0, self.arena["legal"].index_select(0, nodes))
+
+    def word_bound(self, nodes: Tensor, words: Tensor) -> Tensor:
+        """Return ``(rows,)`` upper bounds of :meth:`word_log_prob` that cost less."""
+        return self.arena.floats.new_zeros(len(nodes))
+
+    def word_end_log_prob(self, nodes: Tensor) -> Tensor:
+        """Return ``(rows,)`` log probabilities that the word just read does not continue."""
+        assert self.is_continuation is not None
+        pieces = self.is_continuation.nonzero().squeeze(1)
+        parts = [
+            self.word_log_prob(some.repeat_interleave(len(pieces)), pieces.repeat(len(some)))
+            for some in nodes.split(max(1, MOST_LOGITS // len(pieces)))
+        ]
+        inside = torch.cat(parts).view(len(nodes), -1).logsumexp(1)
+        return torch.log1p(-(self.log_probs(nodes)[:, Column.WORD] + inside).exp().clamp(max=1.0))
+
+    def settle(self, nodes: Tensor, is_alive: Tensor) -> Tensor:
+        """Discard all states that ``(groups, beam)`` nodes do not need; return new numbers."""
+        needed = torch.where(is_alive, nodes, 0)
+        kept, number = torch.cat([nodes.new_zeros(1), needed.flatten()]).unique(return_inverse=True)
+        self.arena.keep(kept)
+        return number[1:].view_as(nodes)
+
+    def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
+        """Estimate the memory of a group that reads a sentence of ``length`` tokens."""
+        nodes = STEPS_PER_WORD * action_beam + word_beam * (length + 20)
+        return nodes * self.arena.row_bytes

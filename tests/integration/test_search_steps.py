@@ -124,7 +124,7 @@ def test_nothing_changes_from_step_to_step(name: str) -> None:
 
 def test_what_a_model_keeps_is_found() -> None:
     found = dict(tensors_of(as_searched(make_middling("plm"), is_packed=False)))
-    assert {"._arena._floats", "._memory._rows", "._blocks.keys"} <= set(found)
+    assert {".arena._floats", "._memory._rows", "._blocks.keys"} <= set(found)
 
 
 @pytest.mark.parametrize("name", FIXED)

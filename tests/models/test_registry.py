@@ -12,13 +12,14 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from gardenpath.data.encoding import EncodedSplit
+from gardenpath.data.trees.legality import Column
 from gardenpath.data.trees.tree import parse_tree
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import ConfigError, DamagedRunError, RunError
 from gardenpath.eval.search.protocol import ROOT_NODE, TransitionModel
 from gardenpath.eval.search.settings import WordSync
-from gardenpath.models.family import EstimatedFamily, NeuralFamily, SyntacticFamily
-from gardenpath.models.ngram.model import NgramModel
+from gardenpath.models.family import NeuralFamily, SyntacticFamily
+from gardenpath.models.ngram.model import EstimatedFamily, NgramModel
 from gardenpath.models.output import FactoredToken, SequentialNetwork
 from gardenpath.models.registry import (
     ADOPTED,
@@ -167,8 +168,8 @@ def test_syntactic_networks_can_be_searched(name: str) -> None:
         searched.begin()
         found = searched.log_probs(torch.tensor([ROOT_NODE]))
     # At the root no sentence may end and nothing can be closed.
-    assert searched.is_open.any() and torch.isfinite(found[0, searched.is_open]).all()
-    assert (found[0, searched.is_close] == -torch.inf).all()
+    assert searched.label_count and torch.isfinite(found[0, Column.FIRST_OPEN :]).all()
+    assert found[0, Column.CLOSE] == -torch.inf
 
 
 # ----------------------------------------------------------------------------

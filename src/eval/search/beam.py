@@ -319,9 +319,10 @@ class Stepper:
         device = model.device
         # In the order of the integers of a hypothesis.
         self._limits = torch.tensor([limits.max_open, limits.max_consecutive], device=device)
-        self._change = torch.zeros((len(model.is_open), INTEGERS), dtype=torch.long, device=device)
-        self._change[:, DEPTH] = model.is_open.long() - model.is_close.long()
-        self._change[:, OPENED] = model.is_open.long()
+        columns = Column.FIRST_OPEN + model.label_count
+        self._change = torch.zeros((columns, INTEGERS), dtype=torch.long, device=device)
+        self._change[Column.CLOSE, DEPTH] = -1
+        self._change[Column.FIRST_OPEN :, [DEPTH, OPENED]] = 1
 
     def begin(self, *, are_shared: bool) -> None:
         """Prepare for a token; ``are_shared``: groups have common nodes, to be computed once."""

@@ -29,16 +29,8 @@ class TransitionModel(Protocol):
         """Device of nodes and scores."""
 
     @property
-    def dtype(self) -> torch.dtype:
-        """Data type of scores."""
-
-    @property
-    def is_open(self) -> Tensor:
-        """``(columns,)``: whether a column opens a constituent."""
-
-    @property
-    def is_close(self) -> Tensor:
-        """``(columns,)``: whether a column closes a constituent without ending the derivation."""
+    def label_count(self) -> int:
+        """Number of labels of constituents, each of which has a column that opens it."""
 
     @property
     def is_continuation(self) -> Tensor | None:

@@ -7,10 +7,11 @@ one vectorised search per order.
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from gardenpath.data.encoding import EncodedSplit, PieceSets
 from gardenpath.data.words.pieces import Boundary
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.errors import DamagedRunError
-from gardenpath.models.family import EstimatedFamily, ModelSettings
+from gardenpath.models.family import Family, ModelSettings
 from gardenpath.models.weights import load_arrays, save_arrays
 from gardenpath.settings.schema import PositiveInt
 
@@ -368,6 +369,14 @@ def train_unigram(split: EncodedSplit, *, vocabulary_size: int) -> NgramModel:
 
 # ----------------------------------------------------------------------------
 # Families of n-gram models, which are estimated from counts.
+
+
+class EstimatedFamily(Family):
+    """Models that are estimated from counts in one pass."""
+
+    @abc.abstractmethod
+    def estimate(self, settings: Any, corpus: PreparedCorpus) -> tuple[NgramModel, Vocabulary]:
+        """Return the model and the vocabulary it is defined on."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,18 +13,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gardenpath.data.trees.legality import KINDS, OPENS_AT_END, Column, Kind
+from gardenpath.data.trees.legality import KINDS, Column, Kind
 from gardenpath.models.search_states import (
-    STEPS_PER_WORD,
+    ColumnBias,
+    SearchedModel,
+    column_kinds,
     continuations,
-    ends_by_reduce,
-    piece_row,
     searched_words,
-    state_bits,
-    structural_columns,
 )
 from gardenpath.models.syntactic.attention_composition import AttentionComposition
-from gardenpath.models.syntactic.rnng import RnngNetwork, legal_bias
+from gardenpath.models.syntactic.rnng import RnngNetwork
 from gardenpath.models.syntactic.rnng_stack import (
     Children,
     StackNodes,
@@ -93,32 +91,22 @@ class ComposedContents:
 
 # ----------------------------------------------------------------------------
 # Log probabilities of actions during a search, in the order of its columns.
-#
-# The rows of the output layer are put into the order of :class:`Column` once. What is legal
-# depends on the state of an element (:mod:`transitions`), so that legality is part of a table of
-# biases. A strategy without FINISH ends a derivation by REDUCE, which has then two columns, END
-# and CLOSE, of which each state has one.
 
 
 class SearchActions:
-    """The output layer over actions of a network."""
+    """The output layer over actions of a network.
 
-    def __init__(self, network: RnngNetwork, *, has_pieces: bool) -> None:
+    Its rows are put into the order of :class:`Column` once; what is legal is part of the biases.
+    """
+
+    def __init__(self, network: RnngNetwork, column_bias: ColumnBias) -> None:
         strategy, layer = network.strategy, network.action_output
-        device = layer.weight.device
         single = [kind for kind in KINDS[strategy] if kind is not Kind.OPEN]
-        end = single.index(Kind.FINISH if Kind.FINISH in single else Kind.REDUCE)
         opens = range(len(single), layer.out_features)
-        order = [single.index(Kind.SHIFT), end, single.index(Kind.REDUCE), *opens]
-        bits = state_bits(strategy, device, has_pieces=has_pieces)
-        missing = _missing(network, len(order), device)
+        order = [single.index(kind) for kind in column_kinds(strategy, 0)] + [*opens]
+        bias, self._never = column_bias.normalised(network.action_norm)
         self._weight = layer.weight.detach()[order].t().contiguous()
-        self._bias = layer.bias.detach()[order] + network.legal_bias[bits][:, order] + missing
-        self._never: Tensor | None = None
-        if network.action_norm == "full":
-            # Illegal actions take part in the normalisation but are never taken.
-            illegal = legal_bias(strategy, len(opens), "legal", device)
-            self._never = (illegal[bits][:, order] + missing).to(self._bias)
+        self._bias = layer.bias.detach()[order] + bias
 
     def log_probs(self, output: Tensor, state: Tensor) -> Tensor:
         """``(rows, columns)`` log probabilities, ``-inf`` for illegal actions."""
@@ -129,16 +117,6 @@ class SearchActions:
         """``(rows, columns)`` log probabilities of all actions that were normalised together."""
         bias = self._bias.index_select(0, state)
         return bias.addmm_(output, self._weight).log_softmax(1)
-
-
-def _missing(network: RnngNetwork, columns: int, device: torch.device) -> Tensor:
-    """``(states, columns)``: -inf for the one of END and CLOSE that REDUCE is not, else zero."""
-    is_last = ends_by_reduce(network.strategy, device)
-    missing = torch.zeros((len(is_last), columns), device=device)
-    if Kind.FINISH not in KINDS[network.strategy]:
-        missing[:, Column.END].masked_fill_(~is_last, -torch.inf)
-        missing[:, Column.CLOSE].masked_fill_(is_last, -torch.inf)
-    return missing
 
 
 # ----------------------------------------------------------------------------
@@ -158,7 +136,7 @@ def _missing(network: RnngNetwork, columns: int, device: torch.device) -> Tensor
 # on the host is read by :meth:`RnngSearch.settle`, once per token.
 
 
-class RnngSearch:
+class RnngSearch(SearchedModel):
     """The states of an RNNG's derivations, by node.
 
     ``is_packed``: the number of rows that close a constituent may be read on the host, so that only
@@ -171,24 +149,21 @@ class RnngSearch:
         self._network = network
         self._is_packed = is_packed
         self._is_in_order = network.strategy == "in_order"
-        labels = network.label_embedding.weight.detach()
-        self.is_open, self.is_close = structural_columns(len(labels), self.device)
-        self.opens_at_end = OPENS_AT_END[network.strategy]
-        self.is_continuation = continuations(network.piece_bias)
-        has_pieces = self.is_continuation is not None
-        # In-order parsing pushes all pieces of a first child again.
-        self._counts_pieces = has_pieces and self._is_in_order
-        self._words = searched_words(network.word_output, network.piece_bias)
-        bits = state_bits(network.strategy, self.device, has_pieces=has_pieces)
-        self._piece_rows = piece_row(bits) if has_pieces else None
-        self._actions = SearchActions(network, has_pieces=has_pieces)
-        self._compose = make_composer(network)
         # A vector composed by attention depends on the stack below as well.
         self._reads_stack = isinstance(network.composition, AttentionComposition)
         self._is_shared = is_packed and shared_compositions and not self._reads_stack
+        # In-order parsing pushes all pieces of a first child again.
+        self._counts_pieces = network.piece_bias is not None and self._is_in_order
         self._nodes = StackNodes(
             network, is_packed=is_packed, has_keys=self._is_shared, has_pieces=self._counts_pieces
         )
+        labels = network.label_embedding.weight.detach()
+        super().__init__(
+            self._nodes.arena, network.strategy, len(labels), continuations(network.piece_bias)
+        )
+        self._words = searched_words(network.word_output, network.piece_bias)
+        self._actions = SearchActions(network, self.column_bias)
+        self._compose = make_composer(network)
         self._size = labels.shape[1]
         # By column: the vectors of labels; those of other columns are never used.
         self._label_vectors = torch.cat([labels.new_zeros(Column.FIRST_OPEN, self._size), labels])
@@ -197,21 +172,6 @@ class RnngSearch:
             torch.cat([self._label_vectors, inputs], dim=1), is_shared=self._is_shared
         )
         self._word_contents = word_contents(network.word_embedding.num_embeddings).to(self.device)
-
-    @property
-    def device(self) -> torch.device:
-        """Device of the network."""
-        return self._network.start.device
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Precision of the network."""
-        return self._network.start.dtype
-
-    def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
-        """Estimate the memory of a group that reads a sentence of ``length`` tokens."""
-        nodes = STEPS_PER_WORD * action_beam + word_beam * (length + 20)
-        return nodes * self._nodes.arena.row_bytes
 
     def begin(self) -> None:
         """Start with the empty stack."""
@@ -247,8 +207,9 @@ class RnngSearch:
         return self._nodes.column("legal", nodes)
 
     def _piece_row(self, nodes: Tensor) -> Tensor | None:
-        rows = self._piece_rows
-        return None if rows is None else rows.index_select(0, self._states(nodes))
+        if self.is_continuation is None:
+            return None
+        return self.column_bias.piece_rows.index_select(0, self._states(nodes))
 
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
         """Push words."""
