@@ -467,7 +467,8 @@ class SearchedModel(abc.ABC):
         needed = torch.where(is_alive, nodes, 0)
         kept, number = torch.cat([nodes.new_zeros(1), needed.flatten()]).unique(return_inverse=True)
         self.arena.keep(kept)
-        return number[1:].view_as(nodes)
+        numbers: Tensor = number[1:].view_as(nodes)
+        return numbers
 
     def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
         """Estimate the memory of a group that reads a sentence of ``length`` tokens."""

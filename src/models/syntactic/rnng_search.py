@@ -101,7 +101,7 @@ class SearchActions:
 
     def __init__(self, network: RnngNetwork, column_bias: ColumnBias) -> None:
         strategy, layer = network.strategy, network.action_output
-        single = [kind for kind in KINDS[strategy] if kind is not Kind.OPEN]
+        single: list[Kind] = [kind for kind in KINDS[strategy] if kind is not Kind.OPEN]
         opens = range(len(single), layer.out_features)
         order = [single.index(kind) for kind in column_kinds(strategy, 0)] + [*opens]
         bias, self._never = column_bias.normalised(network.action_norm)
