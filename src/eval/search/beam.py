@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +23,6 @@ INTEGERS = 5
 
 # The further numbers of a hypothesis.
 _JOINT, _LAST = range(2)
-NUMBERS = 2
 
 
 @dataclass(frozen=True)
@@ -80,33 +79,35 @@ class Beam:
         assert self.numbers is not None
         return self.numbers[..., _LAST]
 
+    def _with(self, score: Tensor, change: Callable[[Tensor], Tensor]) -> Beam:
+        """Return the hypotheses with new scores and all else changed in the same way."""
+        numbers = self.numbers
+        return Beam(score, change(self.integers), None if numbers is None else change(numbers))
+
     def pick(self, places: Tensor, score: Tensor) -> Beam:
         """Return the hypotheses in the given ``(groups, width)`` slots, with new scores."""
         index = places.unsqueeze(2)
-        numbers = self.numbers
-        return Beam(
-            score=score,
-            integers=self.integers.gather(1, index.expand(-1, -1, INTEGERS)),
-            numbers=None if numbers is None else numbers.gather(1, index.expand(-1, -1, NUMBERS)),
-        )
+        return self._with(score, lambda all_: all_.gather(1, index.expand(-1, -1, all_.shape[2])))
 
     def rows(self, groups: Tensor) -> Beam:
         """Return the given groups in the given order; a group may occur more than once."""
-        numbers = self.numbers
-        return Beam(
-            score=self.score.index_select(0, groups),
-            integers=self.integers.index_select(0, groups),
-            numbers=None if numbers is None else numbers.index_select(0, groups),
+        return self._with(
+            self.score.index_select(0, groups), lambda all_: all_.index_select(0, groups)
         )
 
     def front(self, width: int) -> Beam:
         """Return the first ``width`` slots of each group."""
-        numbers = self.numbers
-        return Beam(
-            score=self.score[:, :width],
-            integers=self.integers[:, :width],
-            numbers=None if numbers is None else numbers[:, :width],
-        )
+        return self._with(self.score[:, :width], lambda all_: all_[:, :width])
+
+    def widened(self, slots: int) -> Beam:
+        """Return the beam with more empty slots."""
+        score = functional.pad(self.score, (0, slots), value=-torch.inf)
+        return self._with(score, lambda all_: functional.pad(all_, (0, 0, 0, slots)))
+
+    def empty(self, width: int) -> Beam:
+        """Return a beam of the same groups without hypotheses."""
+        score = self.score.new_full((len(self.score), width), -torch.inf)
+        return self._with(score, lambda all_: all_.new_zeros((len(score), width, all_.shape[2])))
 
     def with_nodes(self, nodes: Tensor) -> Beam:
         """Return the same hypotheses at other ``(groups, width)`` nodes."""
@@ -114,17 +115,8 @@ class Beam:
         return replace(self, integers=torch.cat([nodes.unsqueeze(2), others], dim=2))
 
 
-def beside(left: Beam, right: Beam) -> Beam:
-    """Concatenate the slots of two beams of the same groups."""
-    return _joined(left, right, dim=1)
-
-
-def below(upper: Beam, lower: Beam) -> Beam:
-    """Concatenate the groups of two beams of the same width."""
-    return _joined(upper, lower, dim=0)
-
-
-def _joined(one: Beam, other: Beam, dim: int) -> Beam:
+def joined(one: Beam, other: Beam, *, dim: int) -> Beam:
+    """Concatenate the groups of two beams of equal width (0), or the slots of equal groups (1)."""
     has_numbers = one.numbers is not None and other.numbers is not None
     return Beam(
         score=torch.cat([one.score, other.score], dim),
@@ -157,30 +149,9 @@ def best(beam: Beam, width: int) -> Beam:
     """Return the ``width`` best hypotheses of each group, best first."""
     missing = width - beam.score.shape[1]
     if missing > 0:
-        beam = _widened(beam, missing)
+        beam = beam.widened(missing)
     score, places = beam.score.topk(width, dim=1)
     return beam.pick(places, score)
-
-
-def _widened(beam: Beam, slots: int) -> Beam:
-    """Return the beam with more empty slots."""
-    numbers = beam.numbers
-    return Beam(
-        score=functional.pad(beam.score, (0, slots), value=-torch.inf),
-        integers=functional.pad(beam.integers, (0, 0, 0, slots)),
-        numbers=None if numbers is None else functional.pad(numbers, (0, 0, 0, slots)),
-    )
-
-
-def empty_like(beam: Beam, width: int) -> Beam:
-    """Return a beam of the same groups without hypotheses."""
-    score, integers, numbers = beam.score, beam.integers, beam.numbers
-    shape = (len(score), width)
-    return Beam(
-        score=torch.full(shape, -torch.inf, dtype=score.dtype, device=score.device),
-        integers=integers.new_zeros((*shape, INTEGERS)),
-        numbers=None if numbers is None else numbers.new_zeros((*shape, NUMBERS)),
-    )
 
 
 @dataclass(frozen=True)

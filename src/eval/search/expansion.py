@@ -7,6 +7,7 @@ Words that find no place are lost, except for the best few of each step (*fast-t
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -22,13 +23,12 @@ from gardenpath.eval.search.beam import (
     NextPieces,
     Stepper,
     WordLimit,
-    beside,
     best,
-    empty_like,
     first_slots,
+    joined,
 )
 from gardenpath.eval.search.protocol import TransitionModel, Work
-from gardenpath.eval.search.settings import WordSync
+from gardenpath.eval.search.settings import SearchSettings, WordSync
 from gardenpath.util import NATS_PER_BIT
 
 
@@ -145,64 +145,65 @@ class Found:
     trail: npt.NDArray[np.int16] | None = None
 
 
-@dataclass(frozen=True)
-class Leading:
-    """The best structural successors of each group, best first, up to the action beam width.
+class Expansion(abc.ABC):
+    """Expands the hypotheses of groups from one word to the next, for many groups at once.
 
-    ``place``: slot of the hypothesis they extend, times the number of columns, plus the column.
+    ``replicates``: number of independent searches of each prefix, each a row of hypotheses.
+    ``word_width``: maximum number of hypotheses that survive the end of a word; ``width``: that
+    survive a token, a word or a piece.
     """
 
-    score: Tensor
-    place: Tensor
-
-
-class BeamExpansion:
-    """Finds the hypotheses that generate the next word, for many groups at once."""
-
-    def __init__(
-        self,
-        model: TransitionModel,
-        settings: WordSync,
-        *,
-        is_packed: bool,
-        work: Work,
-    ) -> None:
-        self._model = model
-        self._settings = settings
-        self._stepper = Stepper(model, settings, is_packed=is_packed, work=work)
-        self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
-        places = settings.fast_track
-        self._competition = None if places == "word_beam" else Competition(settings, places)
-
-    width_setting = "action_beam"
     replicates = 1
 
-    @property
-    def word_width(self) -> int:
-        """Maximum number of hypotheses that survive a word."""
-        return self._settings.word_beam
-
-    @property
-    def width(self) -> int:
-        """Maximum number of hypotheses that survive a token, a word or a piece."""
-        if self._model.is_continuation is None:
-            return self.word_width
-        return max(self.word_width, self._settings.action_beam)
+    def __init__(
+        self, model: TransitionModel, settings: SearchSettings, *, is_packed: bool, work: Work
+    ) -> None:
+        self._model = model
+        self._stepper = Stepper(model, settings, is_packed=is_packed, work=work)
+        self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
+        self._action_beam = settings.action_beam
+        self.word_width = self.width = settings.word_beam
+        if model.is_continuation is not None:
+            self.width = max(settings.word_beam, settings.action_beam)
 
     def group_bytes(self, length: int) -> int:
         """Estimate the memory, in bytes, of a group that reads a sentence of ``length`` tokens."""
-        return self._model.group_bytes(
-            action_beam=self._settings.action_beam, word_beam=self.width, length=length
+        one = self._model.group_bytes(
+            action_beam=self._action_beam, word_beam=self.width, length=length
         )
+        return one * self.replicates
+
+    @property
+    @abc.abstractmethod
+    def ended(self) -> WordLimit:
+        """Which hypotheses count if a word ends here."""
+
+    @abc.abstractmethod
+    def begin_word(self, beam: Beam, targets: Targets) -> Beam:
+        """Prune to the word beam where a word has ended, for models over pieces."""
+
+    @abc.abstractmethod
+    def run(self, beam: Beam, targets: Targets) -> Found:
+        """Expand each group to its next word, or to the end of the sentence."""
+
+
+class BeamExpansion(Expansion):
+    """Finds the hypotheses that generate the next word, with a beam."""
+
+    def __init__(
+        self, model: TransitionModel, settings: WordSync, *, is_packed: bool, work: Work
+    ) -> None:
+        super().__init__(model, settings, is_packed=is_packed, work=work)
+        self._settings = settings
+        places = settings.fast_track
+        self._competition = None if places == "word_beam" else Competition(settings, places)
 
     @property
     def ended(self) -> WordLimit:
-        """Which hypotheses count if a word ends here."""
         margin = self._settings.margin_bits
         return WordLimit(self.word_width, None if margin is None else margin * NATS_PER_BIT)
 
     def begin_word(self, beam: Beam, targets: Targets) -> Beam:
-        """Prune to the word beam where a word has ended, for models over pieces."""
         assert targets.pieces is not None
         continues = targets.pieces.continues.unsqueeze(1)
         width = torch.where(continues, beam.score.shape[1], self.word_width)
@@ -211,13 +212,18 @@ class BeamExpansion:
         return replace(front, score=score)
 
     def run(self, beam: Beam, targets: Targets) -> Found:
-        """Expand each group to its next word, or to the end of the sentence."""
         settings, pieces = self._settings, targets.pieces
         self._stepper.begin(are_shared=targets.are_shared)
         step = _Step(self._stepper, settings, self._competition, targets, self.ended)
-        completed = empty_like(beam, settings.word_beam if pieces is None else pieces.width)
+        completed = beam.empty(settings.word_beam if pieces is None else pieces.width)
         # As a structural hypothesis, its score is its joint probability.
-        state = _State(Beam(beam.score, beam.integers), completed, *step.counters(beam))
+        state = _State(
+            Beam(beam.score, beam.integers),
+            completed,
+            too_many=torch.zeros_like(targets.is_end).unsqueeze(1).repeat(1, 2),
+            admitted_log_prob=torch.full_like(beam.score[:, 0], -torch.inf),
+            admitted_count=torch.zeros_like(targets.is_end, dtype=torch.long),
+        )
         for number in range(self._most_steps):
             state = step(state)
             if not self._stepper.goes_on(state.beam, number) or (pieces and pieces.all_continue):
@@ -265,44 +271,40 @@ class _Step:
         self._stepper = stepper
         self.history = History() if targets.keeps_history else None
 
-    def counters(self, beam: Beam) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what is counted, before anything was found."""
-        is_end = self._targets.is_end
-        return (
-            torch.zeros_like(is_end).unsqueeze(1).repeat(1, 2),
-            torch.full_like(beam.score[:, 0], -torch.inf),
-            torch.zeros_like(is_end, dtype=torch.long),
-        )
-
     def __call__(self, state: _State) -> _State:
         beam, targets = state.beam, self._targets
         successors, too_many = self._stepper.successors(beam, targets.is_end, targets.pieces)
-        leading = self._leading(successors)
+        flat = successors[..., Column.CLOSE :].flatten(1)
+        # The best structural successors, best first: scores, and slots of the hypotheses that they
+        # extend, times the number of columns, plus the column.
+        leading, place = flat.topk(min(self._settings.action_beam, flat.shape[1]), dim=1)
         done, last = self._done(beam, successors, leading, state.completed)
-        score, admitted = leading.score, done
+        score, admitted = leading, done
         if self._competition is not None:
-            score, admitted = self._competition.admit(leading.score, done, targets.pieces)
+            score, admitted = self._competition.admit(leading, done, targets.pieces)
         candidates = Beam(admitted, beam.integers, torch.stack([admitted, last], dim=2))
-        completed = best(beside(state.completed, candidates), state.completed.score.shape[1])
+        both = joined(state.completed, candidates, dim=1)
+        completed = best(both, state.completed.score.shape[1])
         admitted_log_prob, admitted_count = state.admitted_log_prob, state.admitted_count
         if not self._settings.may_bound:
             admitted_log_prob = torch.logaddexp(admitted_log_prob, admitted.logsumexp(1))
             admitted_count = admitted_count + (admitted > -torch.inf).sum(1)
-        score = self._still_open(score, completed, admitted_count)
+        # Those are dropped that can no longer enter the word beam.
+        if self._settings.bounded and self._settings.may_bound:
+            score = score.masked_fill(score < self._least(completed.score), -torch.inf)
+        if self._settings.stop == "beam_full":
+            is_full = (admitted_count >= self._settings.action_beam).unsqueeze(1)
+            score = score.masked_fill(is_full, -torch.inf)
         return _State(
-            self._advanced(beam, score, leading.place, successors.shape[2] - Column.CLOSE),
+            self._advanced(beam, score, place, successors.shape[2] - Column.CLOSE),
             completed,
             state.too_many | too_many,
             admitted_log_prob,
             admitted_count,
         )
 
-    def _leading(self, successors: Tensor) -> Leading:
-        flat = successors[..., Column.CLOSE :].flatten(1)
-        return Leading(*flat.topk(min(self._settings.action_beam, flat.shape[1]), dim=1))
-
     def _done(
-        self, beam: Beam, successors: Tensor, leading: Leading, completed: Beam
+        self, beam: Beam, successors: Tensor, leading: Tensor, completed: Beam
     ) -> tuple[Tensor, Tensor]:
         """Return ``(groups, width)`` scores of hypotheses that generate the word or end.
 
@@ -320,7 +322,7 @@ class _Step:
         return done, last.masked_fill(is_end, 0.0)
 
     def _lazy_words(
-        self, nodes: Tensor, bound: Tensor, leading: Leading, completed: Beam, words: Tensor
+        self, nodes: Tensor, bound: Tensor, leading: Tensor, completed: Beam, words: Tensor
     ) -> Tensor:
         """Return log probabilities of the word where they can affect the result, else ``-inf``.
 
@@ -344,26 +346,17 @@ class _Step:
         score = bound + last
         sure, needed = score, bar
         if self._competition is not None:
-            sure, needed = self._competition.needed(leading.score, cheap, score, pieces)
+            sure, needed = self._competition.needed(leading, cheap, score, pieces)
         slots = completed.score.shape[1]
         so_far = torch.cat([completed.score, sure], dim=1).topk(slots, dim=1).values
         bar = torch.maximum(self._least(so_far), needed)
         rest = near & ~first & (cheap >= bar)
         return torch.maximum(last, stepper.words(nodes, bound, rest, words))
 
-    def _still_open(self, score: Tensor, completed: Beam, admitted_count: Tensor) -> Tensor:
-        """Drop hypotheses that can no longer enter the word beam."""
-        settings = self._settings
-        if settings.bounded and settings.may_bound:
-            score = score.masked_fill(score < self._least(completed.score), -torch.inf)
-        if settings.stop == "beam_full":
-            is_full = (admitted_count >= settings.action_beam).unsqueeze(1)
-            score = score.masked_fill(is_full, -torch.inf)
-        return score
-
     def _least(self, score: Tensor) -> Tensor:
         """``(groups, 1)`` least scores with which a word can still survive, given sorted ones."""
-        last = _last_kept(score, self._targets.pieces)
+        pieces = self._targets.pieces
+        last = score[:, -1:] if pieces is None else score.gather(1, pieces.kept - 1)
         if self._margin is None:
             return last
         return torch.maximum(last, score[:, :1] - self._margin)
@@ -379,8 +372,3 @@ class _Step:
         column = place % columns + Column.CLOSE
         chosen = beam.pick(place // columns, score)
         return self._stepper.advance(chosen, column, self.history)
-
-
-def _last_kept(score: Tensor, pieces: NextPieces | None) -> Tensor:
-    """Return ``(groups, 1)`` scores of the last slot that is kept; slots are sorted."""
-    return score[:, -1:] if pieces is None else score.gather(1, pieces.kept - 1)

@@ -17,7 +17,7 @@ word changes the distribution over analyses.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,10 +88,6 @@ class TokenMeasures:
     best_share: Floats
     best_kept_share: Floats
     reanalysis: Floats
-
-    def by_name(self) -> Mapping[str, Floats]:
-        """Return the measures that describe the analyses after a token, by name."""
-        return {name: getattr(self, name) for name in AFTER_TOKEN}
 
 
 # Measures of the last piece of a word are those of the word.
@@ -180,8 +176,6 @@ class SearchFailure:
     token: int
     hit_open: bool
     hit_consecutive: bool
-    # The setting for the number of hypotheses.
-    width_setting: str = "action_beam"
 
     @property
     def remedy(self) -> str:
@@ -190,7 +184,7 @@ class SearchFailure:
             return "raise search.max_consecutive"
         if self.hit_open:
             return "raise search.max_open"
-        return f"raise search.{self.width_setting}"
+        return "raise search.action_beam"
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from gardenpath.data.sentence import OnWords, Sharing
 from gardenpath.data.words.pieces import Boundary, Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.search.expansion import BeamExpansion
+from gardenpath.eval.search.expansion import BeamExpansion, Expansion
 from gardenpath.eval.search.protocol import TransitionModel, Work
 from gardenpath.eval.search.replicates import standard_error
-from gardenpath.eval.search.result import SearchFailure, SentenceResult
-from gardenpath.eval.search.sentences import Expansion, SentenceSearch
+from gardenpath.eval.search.result import AFTER_TOKEN, SearchFailure, SentenceResult
+from gardenpath.eval.search.sentences import SentenceSearch
 from gardenpath.eval.search.settings import SearchSettings, Unbiased
 from gardenpath.eval.search.unbiased import UnbiasedExpansion, until_tolerance
 from gardenpath.util import bits
@@ -105,13 +105,23 @@ class StructuredScorer:
         before = self.work.words
 
         def run(numbers: Sequence[int], replicates: range) -> Mapping[int, SentenceResult]:
-            def done(number: int, result: SentenceResult) -> None:
+            results: dict[int, SentenceResult] = {}
+
+            def keep(place: int, result: SentenceResult) -> None:
+                number = numbers[place]
+                results[number] = result
                 if replicates.start == 0:
                     self._on_words(len(tokens[number]))
                     if on_searched is not None:
                         on_searched(split, number, result)
 
-            return self._run(tokens, numbers, replicates, done, keeps_history=keeps_history)
+            SentenceSearch(
+                model=self._model, expansion=self._expansion(replicates), work=self.work,
+                budget=self.settings.memory_gb * 1e9, is_packed=self._is_packed,
+                share_prefixes=self.settings.share_prefixes, keeps_history=keeps_history,
+                finds_word_ends=self.boundary == "next",
+            ).run([tokens[number] for number in numbers], keep)  # fmt: skip
+            return results
 
         def deviations(number: int, result: SentenceResult) -> Floats:
             found = word_deviations_of(result, split, number, boundary=self.boundary)
@@ -129,37 +139,13 @@ class StructuredScorer:
         self.sharing = Sharing(sum(len(t) + 1 for t in tokens), self.work.words - before)
         return [results[number] for number in numbers]
 
-    def _run(
-        self,
-        tokens: Sequence[Sequence[int]],
-        numbers: Sequence[int],
-        replicates: range,
-        done: Callable[[int, SentenceResult], None],
-        *,
-        keeps_history: bool,
-    ) -> Mapping[int, SentenceResult]:
-        """Search some of the sentences."""
-        results: dict[int, SentenceResult] = {}
-
-        def keep(place: int, result: SentenceResult) -> None:
-            results[numbers[place]] = result
-            done(numbers[place], result)
-
-        SentenceSearch(
-            model=self._model, expansion=self._expansion(replicates), work=self.work,
-            budget=self.settings.memory_gb * 1e9, is_packed=self._is_packed,
-            share_prefixes=self.settings.share_prefixes, keeps_history=keeps_history,
-            finds_word_ends=self.boundary == "next",
-        ).run([tokens[number] for number in numbers], keep)  # fmt: skip
-        return results
-
     def _expansion(self, replicates: range) -> Expansion:
-        settings, work = self.settings, self.work
+        settings, work, is_packed = self.settings, self.work, self._is_packed
         if isinstance(settings, Unbiased):
             return UnbiasedExpansion(
-                self._model, settings, is_packed=self._is_packed, work=work, replicates=replicates
+                self._model, settings, is_packed=is_packed, work=work, replicates=replicates
             )
-        return BeamExpansion(self._model, settings, is_packed=self._is_packed, work=work)
+        return BeamExpansion(self._model, settings, is_packed=is_packed, work=work)
 
 
 def word_log_probs_of(
@@ -197,9 +183,7 @@ def word_columns_of(
     tokens = len(split.sentence(number))
     measures = result.measures
     last = split.last_pieces(number)
-    found = {
-        name: result.padded(values, tokens)[last] for name, values in measures.by_name().items()
-    }
+    found = {name: result.padded(getattr(measures, name), tokens)[last] for name in AFTER_TOKEN}
     entropy = found["entropy_bits"]
     # At the beginning there is one analysis: nothing has been read.
     found["entropy_reduction_bits"] = -np.diff(entropy, prepend=0.0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -15,15 +14,14 @@ from gardenpath.data.sentence import Prefix, PrefixTrie, tries_by_start
 from gardenpath.eval.search.beam import (
     Beam,
     Next,
-    NextPieces,
     WordLimit,
     after_word,
-    below,
+    joined,
     next_pieces,
     root_beam,
     tokens_after,
 )
-from gardenpath.eval.search.expansion import Found, Targets
+from gardenpath.eval.search.expansion import Expansion, Found, Targets
 from gardenpath.eval.search.protocol import CountedModel, TransitionModel, Work
 from gardenpath.eval.search.replicates import mixed
 from gardenpath.eval.search.result import (
@@ -114,39 +112,6 @@ OnResult = Callable[[int, SentenceResult], None]
 MOST_GROUPS = 128
 
 
-class Expansion(Protocol):
-    """Expands the hypotheses of groups from one word to the next."""
-
-    @property
-    def width_setting(self) -> str:
-        """The setting to increase if no hypothesis survives."""
-
-    @property
-    def replicates(self) -> int:
-        """Number of independent searches of each prefix; each has a row of hypotheses."""
-
-    @property
-    def width(self) -> int:
-        """Maximum number of hypotheses that survive a token."""
-
-    @property
-    def word_width(self) -> int:
-        """Maximum number of hypotheses that survive the end of a word."""
-
-    def group_bytes(self, length: int) -> int:
-        """Estimate the memory, in bytes, of a group that reads a sentence of ``length`` tokens."""
-
-    @property
-    def ended(self) -> WordLimit:
-        """Which hypotheses count if a word ends here."""
-
-    def begin_word(self, beam: Beam, targets: Targets) -> Beam:
-        """Prune to the word beam where a word has ended, for models over pieces."""
-
-    def run(self, beam: Beam, targets: Targets) -> Found:
-        """Find the hypotheses that generate the next word, or end the sentence, for each row."""
-
-
 @dataclass(kw_only=True)
 class SentenceSearch:
     """Searches sentences, given as token ids, with a syntactic language model.
@@ -180,7 +145,12 @@ class SentenceSearch:
             while waiting or groups:
                 added = self._admit(waiting, groups)
                 if added:
-                    front = self._with_roots(front, len(added))
+                    roots = self._roots(len(added), front.beam.score.shape[1])
+                    ends = None
+                    if front.word_end is not None and roots.word_end is not None:
+                        ends = torch.cat([front.word_end, roots.word_end])
+                    flags = torch.cat([front.is_best, roots.is_best])
+                    front = Front(joined(front.beam, roots.beam, dim=0), flags, ends)
                     groups += added
                 groups, front = self._round(groups, front, on_result)
 
@@ -190,14 +160,6 @@ class SentenceSearch:
         # At the beginning there is no word that could continue.
         has_ends = self.finds_word_ends and self._is_continuation is not None
         return Front(beam, beam.is_alive, torch.zeros_like(beam.score[:, 0]) if has_ends else None)
-
-    def _with_roots(self, front: Front, count: int) -> Front:
-        roots = self._roots(count, front.beam.score.shape[1])
-        ends = None
-        if front.word_end is not None and roots.word_end is not None:
-            ends = torch.cat([front.word_end, roots.word_end])
-        flags = torch.cat([front.is_best, roots.is_best])
-        return Front(below(front.beam, roots.beam), flags, ends)
 
     def _admit(self, waiting: list[PrefixTrie], groups: list[Group]) -> list[Group]:
         """Start the waiting tries that fit into memory; at least one if no group is active."""
@@ -256,7 +218,13 @@ class SentenceSearch:
     def _targets(self, groups: list[Group], tokens_next: list[Next]) -> Targets:
         parents = {n.parent for n in tokens_next}
         is_shared = self.expansion.replicates > 1 or len(parents) < len(tokens_next)
-        pieces = self._pieces(tokens_next)
+        pieces = None
+        if self._is_continuation is not None:
+            pieces = next_pieces(
+                tokens_next, width=self.expansion.width, word_width=self.expansion.word_width,
+                replicates=self.expansion.replicates, is_packed=self.is_packed,
+                device=self.model.device,
+            )  # fmt: skip
         return Targets(
             words=self._repeated([n.token for n in tokens_next]),
             is_end=self._repeated([n.prefix is None for n in tokens_next]),
@@ -273,37 +241,22 @@ class SentenceSearch:
 
         Groups that diverge at this token share their nodes before it, if these can be told apart.
         """
-        beam = front.beam if targets.pieces is None else self._narrowed(front.beam, tokens_next)
+        beam, has_pieces = front.beam, targets.pieces is not None
+        if has_pieces and self.is_packed and not any(n.continues for n in tokens_next):
+            # Words have ended, and no group needs more slots.
+            beam = beam.front(self.expansion.ended.width)
         if self._shares_nodes:
-            beam = self._settled(beam).rows(parents)
-            if targets.pieces is not None:
-                beam = self.expansion.begin_word(beam, targets)
-        else:
-            beam = beam.rows(parents)
-            if targets.pieces is not None:
-                beam = self.expansion.begin_word(beam, targets)
+            beam = self._settled(beam)
+        beam = beam.rows(parents)
+        if has_pieces:
+            beam = self.expansion.begin_word(beam, targets)
+        if not self._shares_nodes:
             beam = self._settled(beam)
         flags = is_best(beam)
         if targets.pieces is not None:
             before = front.is_best.index_select(0, parents)[:, : flags.shape[1]]
             flags = torch.where(targets.pieces.continues.unsqueeze(1), before, flags)
         return beam, flags
-
-    def _pieces(self, tokens_next: list[Next]) -> NextPieces | None:
-        if self._is_continuation is None:
-            return None
-        return next_pieces(
-            tokens_next, width=self.expansion.width, word_width=self.expansion.word_width,
-            replicates=self.expansion.replicates, is_packed=self.is_packed,
-            device=self.model.device,
-        )  # fmt: skip
-
-    def _narrowed(self, beam: Beam, tokens_next: list[Next]) -> Beam:
-        """Drop slots that no group needs, because words have ended."""
-        inside = any(n.continues for n in tokens_next)
-        if self.is_packed and not inside:
-            return beam.front(self.expansion.ended.width)
-        return beam
 
     @property
     def _shares_nodes(self) -> bool:
@@ -346,15 +299,11 @@ class SentenceSearch:
             if next_.prefix is not None:
                 children.append((number, child))
                 continue
-            self._end(group, child, on_result)
+            last = None if child.step is None else child.step.within(self.expansion.ended)
+            result = self._result(child, last=last)
+            for sentence in group.prefix.sentences:
+                on_result(sentence, result)
         return children
-
-    def _end(self, group: Group, child: Group, on_result: OnResult) -> None:
-        """Report the sentences that end here."""
-        last = None if child.step is None else child.step.within(self.expansion.ended)
-        result = self._result(child, last=last)
-        for sentence in group.prefix.sentences:
-            on_result(sentence, result)
 
     def _result(
         self, group: Group, last: Step | None, failure: SearchFailure | None = None
@@ -377,9 +326,7 @@ class SentenceSearch:
         return group.before(next_, self.expansion.ended, word_end)
 
     def _fail(self, group: Group, next_: Next, too_many: Bools, on_result: OnResult) -> None:
-        hit_open, hit_opened = map(bool, too_many)
-        width_setting = self.expansion.width_setting
-        failure = SearchFailure(len(group.log_probs), hit_open, hit_opened, width_setting)
+        failure = SearchFailure(len(group.log_probs), *map(bool, too_many))
         result = self._result(group, last=group.step, failure=failure)
         lost = group.prefix.sentences if next_.prefix is None else next_.prefix.all_sentences
         for sentence in lost:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from gardenpath.data.arrays import Floats, Ints
 from gardenpath.data.readers.base import require_text
 from gardenpath.data.words.vocabulary import (
     BEGIN_ID,
-    PAD_ID,
     SPECIALS,
     UNKNOWN,
     Language,
@@ -22,7 +21,7 @@ from gardenpath.data.words.vocabulary import (
 )
 from gardenpath.errors import InputError
 from gardenpath.models.ngram.model import ABSENT, NgramModel, NgramTable
-from gardenpath.store.files import open_text, whole_file
+from gardenpath.store.files import open_text
 from gardenpath.util import NATS_PER_LOG10
 
 # ARPA files write this value for a probability of zero, because the logarithm is infinite.
@@ -155,7 +154,7 @@ def _backed_off(model: NgramModel, grams: Ints) -> Floats:
 
 
 # ----------------------------------------------------------------------------
-# Read and write ARPA files, the format of n-gram models of SRILM, KenLM and others.
+# Read ARPA files, the format of n-gram models of SRILM, KenLM and others.
 #
 # A file has one section of lines ``log10(p) <tab> words [<tab> log10(backoff)]`` for each order.
 
@@ -281,49 +280,3 @@ def _number(text: str) -> float:
     if not _NUMBER.fullmatch(text):
         raise ValueError(text)
     return float(text)
-
-
-def write_arpa(path: Path, model: NgramModel, vocabulary: Vocabulary) -> None:
-    """Write a model as an ARPA file, for use with other tools."""
-    listed = [_listed_words(model), *(range(len(t)) for t in model.tables[1:])]
-    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as out:
-        out.write("\\data\\\n")
-        out.writelines(f"ngram {k}={len(rows)}\n" for k, rows in enumerate(listed, start=1))
-        for level, rows in enumerate(listed):
-            out.write(f"\n\\{level + 1}-grams:\n")
-            out.writelines(_entries(model, vocabulary, level, rows))
-        out.write("\n\\end\\\n")
-
-
-def _listed_words(model: NgramModel) -> list[int]:
-    """Return the unigrams; padding is one only if a file listed it as a word."""
-    is_word = np.isfinite(model.log_probs[0][PAD_ID]) or any(
-        (table.words == PAD_ID).any() or (level == 1 and (table.contexts == PAD_ID).any())
-        for level, table in enumerate(model.tables[1:], start=1)
-    )
-    return list(range(0 if is_word else PAD_ID + 1, model.vocabulary_size))
-
-
-def _entries(
-    model: NgramModel, vocabulary: Vocabulary, level: int, rows: Sequence[int]
-) -> Iterator[str]:
-    is_highest = level == model.order - 1
-    log10_probs = model.log_probs[level] / NATS_PER_LOG10
-    log10_backoffs = model.log_backoffs[level] / NATS_PER_LOG10
-    grams = _spelled(model, vocabulary, level)
-    for row in rows:
-        prob = log10_probs[row] if np.isfinite(log10_probs[row]) else LOG10_ZERO
-        backoff = "" if is_highest else f"\t{max(log10_backoffs[row], LOG10_ZERO):.9g}"
-        yield f"{prob:.9g}\t{grams[row]}{backoff}\n"
-
-
-def _spelled(model: NgramModel, vocabulary: Vocabulary, level: int) -> list[str]:
-    """Return the words of all n-grams of an order."""
-    grams = list(vocabulary.tokens)
-    for table in model.tables[1 : level + 1]:
-        contexts, words = table.contexts.tolist(), table.words.tolist()
-        grams = [
-            f"{grams[context]} {vocabulary.tokens[word]}"
-            for context, word in zip(contexts, words, strict=True)
-        ]
-    return grams

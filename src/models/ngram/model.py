@@ -257,13 +257,6 @@ class NgramModel:
         scores = self._score_text(text, is_begin)[~is_begin]
         return np.split(scores, np.cumsum(lengths + 1)[:-1])
 
-    def next_log_probs(self, context: Sequence[int]) -> Floats:
-        """Return the log probability of every token of the vocabulary after a prefix."""
-        history = np.array([BEGIN_ID, *context], dtype=np.int64)
-        size = self.vocabulary_size
-        grams = np.concatenate([np.tile(history, (size, 1)), np.arange(size)[:, None]], axis=1)
-        return self.score_ngrams(grams)
-
     def score_ngrams(self, grams: Ints) -> Floats:
         """``(n-grams,)`` log probabilities of the last words of n-grams after the other words."""
         is_begin = np.arange(grams.size) % grams.shape[1] == 0

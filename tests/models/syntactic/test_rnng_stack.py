@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from benchmarks.copying_rnng import stack_step, stack_top
 from gardenpath.data.trees.legality import Column, Kind
 from gardenpath.models.search_states import START_STATE, legal_state
 from gardenpath.models.syntactic.attention_composition import AttentionComposition
@@ -234,9 +235,9 @@ def test_steps_are_those_of_the_network(by_sigmoid: bool, shares: bool) -> None:
                 expected = expected[again]
             after = torch.empty_like(state)
             stack.step(stack.inputs(vectors), below, again, after)
-            expected = network.stack.step(vectors, expected)
+            expected = stack_step(network.stack, vectors, expected)
             output = torch.empty(rows, size, dtype=torch.float64)
             stack.output(after, output)
-            u = torch.relu(network.to_output(network.stack.top_hidden(expected)))
+            u = torch.relu(network.to_output(stack_top(network.stack, expected)))
             torch.testing.assert_close(output, u, rtol=0, atol=1e-12)
             state = after
