@@ -15,16 +15,16 @@ from torch.nn import functional
 
 from gardenpath.data.batches.trees import Sizes, TimedTreeBatch
 from gardenpath.models.syntactic.composition import (
-    BeginningCells,
-    BeginningCellsBackward,
     CellChain,
     CellChainBackward,
-    StackLayer,
-    StackLayerBackward,
+    Cells,
+    CellsBackward,
     add_rows_,
     apply_in_full_precision,
     bounds,
+    cell_chain,
     dropout_mask,
+    stack_layer,
 )
 
 
@@ -405,18 +405,20 @@ class _Forward:
         )
         self.attention = AttentionCells(given.prepared, given.masks, batch.child_constituent)
         self.layers = [
-            StackLayer(known, batch.stack_below, hidden) for _ in range(1 + len(given.upper))
+            stack_layer(known, batch.stack_below, hidden, starts=batch.stack_sizes[0])
+            for _ in range(1 + len(given.upper))
         ]
 
     def advance(self, part: _Round, given: AttentionInputs) -> None:
         if part.composed[0].start < part.composed[0].stop:
             self._compose(part.composed, given)
-        self.forward_begins.advance(*part.forward_begins)
-        self.backward_begins.advance(*part.backward_begins)
+        forward, backward = given.forward.recurrent.t(), given.backward.recurrent.t()
+        self.forward_begins.read(*part.forward_begins, forward)
+        self.backward_begins.read(*part.backward_begins, backward)
         for rows in part.forward:
-            self.forward.advance(*rows, given.forward.recurrent.t())
+            self.forward.read(*rows, forward)
         for rows in part.backward:
-            self.backward.advance(*rows, given.backward.recurrent.t())
+            self.backward.read(*rows, backward)
         if part.stack:
             self._push(part.stack, given)
 
@@ -426,14 +428,14 @@ class _Forward:
         inputs = self.inputs.index_select(0, self.batch.stack_vector[all_rows])
         self._steps(self.layers[0], steps, inputs, given.stack.recurrent)
         for lower, layer, weights in zip(self.layers, self.layers[1:], given.upper, strict=False):
-            read = lower.state[all_rows, : lower.hidden]
+            read = lower.state[all_rows, : lower.size]
             if weights.mask is not None:
                 read = read * weights.mask[all_rows]
             inputs = torch.addmm(weights.bias, read, weights.inputs.t())
             self._steps(layer, steps, inputs, weights.recurrent)
 
     @staticmethod
-    def _steps(layer: StackLayer, steps: list[Rows], inputs: Tensor, weight: Tensor) -> None:
+    def _steps(layer: Cells, steps: list[Rows], inputs: Tensor, weight: Tensor) -> None:
         first = steps[0][0]
         for begin, end in steps:
             layer.advance(begin, end, inputs[begin - first : end - first], weight.t())
@@ -446,7 +448,7 @@ class _Forward:
         read[:, size:] = self.backward.state.index_select(0, batch.child_backward[children])[
             :, :size
         ]
-        hidden = top.state.index_select(0, batch.constituent_top[rows])[:, : top.hidden]
+        hidden = top.state.index_select(0, batch.constituent_top[rows])[:, : top.size]
         vectors = self.attention.advance(group, hidden, given.attention)
         for reader, inputs, first in (
             (given.stack, self.inputs, self.first),
@@ -459,9 +461,10 @@ class _Forward:
 
 def _chain(
     words: Tensor, vector: Tensor, previous: Tensor, count: int
-) -> tuple[CellChain, BeginningCells]:
-    chain = CellChain(words, vector[count:], previous, firsts=count, extra=count)
-    return chain, BeginningCells(chain, vector[:count])
+) -> tuple[CellChain, CellChain]:
+    """Return a chain, and the cells that begin it from a zero state."""
+    chain = cell_chain(words, vector[count:], previous, firsts=count, extra=count)
+    return chain, CellChain(chain.inputs, chain.state, vector[:count])
 
 
 class _Backward:
@@ -472,12 +475,16 @@ class _Backward:
         self.inputs = torch.zeros_like(run.inputs)
         self.forward = CellChainBackward(run.forward, given.forward.recurrent)
         self.backward = CellChainBackward(run.backward, given.backward.recurrent)
-        self._forward_begins = BeginningCellsBackward(run.forward_begins, self.forward)
-        self._backward_begins = BeginningCellsBackward(run.backward_begins, self.backward)
+        self._forward_begins = CellChainBackward(
+            run.forward_begins, given.forward.recurrent, self.forward
+        )
+        self._backward_begins = CellChainBackward(
+            run.backward_begins, given.backward.recurrent, self.backward
+        )
         self.attention = AttentionCellsBackward(run.attention, given.attention)
         recurrent = [given.stack.recurrent, *(layer.recurrent for layer in given.upper)]
         self.layers = [
-            StackLayerBackward(layer, weight, run.batch.stack_sizes[0])
+            CellsBackward(layer, weight)
             for layer, weight in zip(run.layers, recurrent, strict=True)
         ]
         self.layers[-1].state[:, : gradient.shape[1]] = gradient
@@ -486,11 +493,11 @@ class _Backward:
         if part.stack:
             self._push(part.stack)
         for rows in reversed(part.backward):
-            self.backward.advance(*rows)
+            self.backward.read(*rows)
         for rows in reversed(part.forward):
-            self.forward.advance(*rows)
-        self._backward_begins.advance(*part.backward_begins)
-        self._forward_begins.advance(*part.forward_begins)
+            self.forward.read(*rows)
+        self._backward_begins.read(*part.backward_begins)
+        self._forward_begins.read(*part.forward_begins)
         if part.composed[0].start < part.composed[0].stop:
             self._compose(part.composed)
 
@@ -553,7 +560,7 @@ class _Backward:
 
     def _upper(self, number: int) -> UpperLayer:
         lower, layer = self._run.layers[number], self.layers[number + 1]
-        read, mask = lower.state[:, : lower.hidden], self._given.upper[number].mask
+        read, mask = lower.state[:, : lower.size], self._given.upper[number].mask
         return UpperLayer(
             inputs=layer.gates.t() @ (read if mask is None else read * mask),
             bias=layer.gates.sum(0),
@@ -574,7 +581,7 @@ class _AttentionRounds(torch.autograd.Function):
         ctx.save_for_backward(*tensors)
         ctx.run = run
         top = run.layers[-1]
-        return top.state[:, : top.hidden].contiguous()
+        return top.state[:, : top.size].contiguous()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
