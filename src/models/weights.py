@@ -43,7 +43,7 @@ def save_arrays(arrays: Arrays, path: Path) -> None:
 
 
 def load_arrays(path: Path) -> dict[str, Any]:
-    """Read arrays and compare them with their checksum; older files have none."""
+    """Read arrays and compare them with their checksum."""
     try:
         arrays: dict[str, Any] = load_file(path)
         with safe_open(path, framework="numpy") as file:
@@ -53,7 +53,7 @@ def load_arrays(path: Path) -> dict[str, Any]:
         raise DamagedRunError(
             f"{path}: cannot be read ({error}); the file is missing, truncated or damaged: {_AGAIN}"
         ) from error
-    if recorded is not None and recorded != _checksum(arrays):
+    if recorded != _checksum(arrays):
         raise DamagedRunError(
             f"{path}: is damaged: it does not have the checksum recorded in it; {_AGAIN}"
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -88,16 +88,9 @@ class PrefixBatch(TensorBatch):
     @staticmethod
     def of(trie: PrefixTrie) -> PrefixBatch:
         """Convert the trie to tensors."""
-        return PrefixBatch(
-            tokens=torch.from_numpy(trie.tokens),
-            parents=torch.from_numpy(trie.parents),
-            depths=torch.from_numpy(trie.depths),
-            first=torch.from_numpy(trie.first),
-            last=torch.from_numpy(trie.last),
-            contexts=torch.from_numpy(trie.contexts),
-            targets=torch.from_numpy(trie.targets),
-            sizes=tuple(np.bincount(trie.depths).tolist()),
-        )
+        arrays = [getattr(trie, field.name) for field in fields(PrefixBatch)[:-1]]
+        sizes = tuple(np.bincount(trie.depths).tolist())
+        return PrefixBatch(*map(torch.from_numpy, arrays), sizes=sizes)
 
     def is_ancestor(self) -> Tensor:
         """``(prefixes, prefixes)``: whether the second is a prefix of the first, or equal to it."""
@@ -183,7 +176,11 @@ class SequentialScorer:
         results: list[_Scores] = [(np.zeros(0), None)] * len(split)
         alone: list[int] = []
         computed = 0
-        for trie in self._tries(split):
+        tries: Iterable[PrefixTrie] = ()
+        if self._shares_prefixes and isinstance(self._model, PrefixNetwork):
+            sentences = [split.sentence(number) for number in range(len(split))]
+            tries = tries_by_size(sentences, most=self._model.most_prefixes)
+        for trie in tries:
             if trie.sharing.saved < _LEAST_SAVED:
                 alone += trie.numbers
                 continue
@@ -199,11 +196,6 @@ class SequentialScorer:
         self.sharing = Sharing(len(split.tokens) + len(split), computed)
         return results
 
-    def _tries(self, split: EncodedSplit) -> Iterator[PrefixTrie]:
-        if self._shares_prefixes and isinstance(self._model, PrefixNetwork):
-            sentences = [split.sentence(number) for number in range(len(split))]
-            yield from tries_by_size(sentences, most=self._model.most_prefixes)
-
     def _score_trie(self, trie: PrefixTrie) -> _Scores:
         network = self._model
         assert isinstance(network, PrefixNetwork) and isinstance(network, SequentialNetwork)
@@ -214,19 +206,16 @@ class SequentialScorer:
                 found = network.output.log_prob_after(states, batch.contexts, batch.targets)
                 return _on_host(found), None
             log_probs = functional.log_softmax(network.output.logits(states), dim=-1)
-            masses = self._masses_of(log_probs, batch.contexts, batch.targets)
-            return _on_host(log_probs[batch.contexts, batch.targets]), masses
-
-    def _masses_of(self, log_probs: Tensor, contexts: Tensor, targets: Tensor) -> Floats | None:
-        """Return the masses of predictions from rows of log probabilities, in parts."""
-        if not isinstance(self._masses, PieceMasses):
-            return None
-        rows = max(1, _MOST_LOG_PROBS // log_probs.shape[1])
-        parts = [
-            self._masses(log_probs[some], wanted)
-            for some, wanted in zip(contexts.split(rows), targets.split(rows), strict=True)
-        ]
-        return _on_host(torch.cat(parts))
+            assert isinstance(self._masses, PieceMasses)
+            rows = max(1, _MOST_LOG_PROBS // log_probs.shape[1])
+            masses = [
+                self._masses(log_probs[contexts], targets)
+                for contexts, targets in zip(
+                    batch.contexts.split(rows), batch.targets.split(rows), strict=True
+                )
+            ]
+            found = log_probs[batch.contexts, batch.targets]
+            return _on_host(found), _on_host(torch.cat(masses))
 
     def _score_alone(self, split: EncodedSplit, numbers: Ints, results: list[_Scores]) -> None:
         """Score sentences without sharing, in batches of similar length."""

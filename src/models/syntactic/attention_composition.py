@@ -7,7 +7,7 @@ formed once, for all rounds.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -97,7 +97,10 @@ class AttentionCells:
         query = self.query[rows]
         torch.addmm(self.prepared.query[rows], state.relu_(), weights.match, out=query)
         read, mean = self.read[children], self.mean[rows]
-        weight = self._weights(query @ read.t(), self._owner[children])
+        # Zero for children of other constituents.
+        number = torch.arange(len(query), device=query.device).unsqueeze(1)
+        fit = (query @ read.t()).masked_fill_(self._owner[children] != number, -torch.inf)
+        weight = fit.softmax(1)
         self.weight.append(weight)
         torch.mm(weight, read, out=mean)
         if self.masks.mean is not None:
@@ -107,12 +110,6 @@ class AttentionCells:
         torch.lerp(mean, self.prepared.own[rows], gate, out=mixed)
         vectors = torch.addmm(weights.bias, mixed, weights.output.t(), out=self.vectors[rows])
         return vectors.relu_()
-
-    @staticmethod
-    def _weights(fit: Tensor, owner: Tensor) -> Tensor:
-        """``(constituents, children)``: zero for children of other constituents."""
-        number = torch.arange(len(fit), device=fit.device).unsqueeze(1)
-        return fit.masked_fill_(owner != number, -torch.inf).softmax(1)
 
 
 class AttentionCellsBackward:
@@ -134,7 +131,13 @@ class AttentionCellsBackward:
         rows, children = group
         self._rounds -= 1
         weight, read = cells.weight[self._rounds], cells.read[children]
-        mean = self._to_mean(rows, gradient)
+        vectors = torch.mul(gradient, cells.vectors[rows] > 0, out=self._vectors[rows])
+        mixed = torch.mm(vectors, weights.output, out=self._mixed[rows])
+        gate = torch.mul(mixed, self._mixed_to_gate[rows], out=self._gate[rows])
+        # The gradient of the means before dropout.
+        mean = torch.addcmul(mixed, mixed, cells.gate[rows], value=-1).addmm_(gate, weights.gate)
+        if cells.masks.mean is not None:
+            mean.mul_(cells.masks.mean[rows])
         by_weight = mean @ read.t()
         fit = weight * (by_weight - (by_weight * weight).sum(1, keepdim=True))
         query = torch.mm(fit, read, out=self._query[rows])
@@ -144,15 +147,6 @@ class AttentionCellsBackward:
         if cells.masks.hidden is not None:
             hidden.mul_(cells.masks.hidden[rows])
         return read_gradient, hidden
-
-    def _to_mean(self, rows: slice, gradient: Tensor) -> Tensor:
-        """Return the gradient of the means before dropout."""
-        cells, weights = self._cells, self._weights
-        vectors = torch.mul(gradient, cells.vectors[rows] > 0, out=self._vectors[rows])
-        mixed = torch.mm(vectors, weights.output, out=self._mixed[rows])
-        gate = torch.mul(mixed, self._mixed_to_gate[rows], out=self._gate[rows])
-        mean = torch.addcmul(mixed, mixed, cells.gate[rows], value=-1).addmm_(gate, weights.gate)
-        return mean if cells.masks.mean is None else mean.mul_(cells.masks.mean[rows])
 
     @property
     def prepared_gradient(self) -> Prepared:
@@ -255,16 +249,8 @@ class AttentionInputs(NamedTuple):
         return cls(**parts, upper=tuple(take(UpperLayer) for _ in range(layers)))
 
 
-_PARTS: dict[str, Any] = {
-    "projected": Projected,
-    "prepared": Prepared,
-    "masks": AttentionMasks,
-    "attention": AttentionWeights,
-    "stack": ReaderWeights,
-    "forward": ReaderWeights,
-    "backward": ReaderWeights,
-}
-"""The kinds of all parts of a computation but the upper layers, in their order."""
+# The kinds of all parts of a computation but the upper layers, in their order.
+_PARTS = {name: kind for name, kind in get_type_hints(AttentionInputs).items() if name != "upper"}
 
 
 # ----------------------------------------------------------------------------
@@ -534,7 +520,14 @@ class _Backward:
 
     def gradients(self) -> tuple[Tensor | None, ...]:
         """Return the gradients of all tensors in a row, after all rounds."""
-        run = self._run
+        run, upper = self._run, []
+        for lower, layer, given in zip(
+            run.layers, self.layers[1:], self._given.upper, strict=False
+        ):
+            read = lower.state[:, : lower.size]
+            read = read if given.mask is None else read * given.mask
+            inputs, bias = layer.gates.t() @ read, layer.gates.sum(0)
+            upper.append(UpperLayer(inputs, bias, layer.weight_gradient, mask=None))
         return AttentionInputs(
             projected=Projected(
                 stack=torch.cat([self.inputs[: run.first], self.inputs[-1:]]),
@@ -547,7 +540,7 @@ class _Backward:
             stack=self._reader(self.inputs, run.first, self.layers[0].weight_gradient),
             forward=self._reader(self.forward.inputs, run.types, self.forward.weight_gradient),
             backward=self._reader(self.backward.inputs, run.types, self.backward.weight_gradient),
-            upper=tuple(self._upper(number) for number in range(len(self._given.upper))),
+            upper=tuple(upper),
         ).tensors()
 
     def _reader(self, inputs: Tensor, first: int, recurrent: Tensor) -> ReaderWeights:
@@ -556,16 +549,6 @@ class _Backward:
             inputs=constituents.t() @ self._run.attention.vectors,
             bias=constituents.sum(0),
             recurrent=recurrent,
-        )
-
-    def _upper(self, number: int) -> UpperLayer:
-        lower, layer = self._run.layers[number], self.layers[number + 1]
-        read, mask = lower.state[:, : lower.size], self._given.upper[number].mask
-        return UpperLayer(
-            inputs=layer.gates.t() @ (read if mask is None else read * mask),
-            bias=layer.gates.sum(0),
-            recurrent=layer.weight_gradient,
-            mask=None,
         )
 
 

@@ -203,11 +203,11 @@ class PlmSearch(SearchedModel):
         self._changes = functional.pad(self.changes, (2, 0))
         self._changes[:, 1] = 1
         self._zero = torch.zeros((1, 1), dtype=dtype, device=device)
+        self._most_positions = network.decoder.position_embedding.num_embeddings
         self._memory = SymbolMemory(len(self._layers), self._hidden, dtype=dtype, device=device)
         self.begin()
 
     def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
-        """Estimate the memory of a group that reads a sentence of ``length`` tokens."""
         # About three symbols per token, and those that the survivors do not share; block and copy.
         places = 3 * length + 8 * word_beam
         number = self._zero.element_size()
@@ -235,11 +235,9 @@ class PlmSearch(SearchedModel):
         self.settle(zero.new_zeros((0, 1)), zero.new_zeros((0, 1), dtype=torch.bool))
 
     def log_probs(self, nodes: Tensor) -> Tensor:
-        """``(rows, columns)``: see :class:`TransitionModel`."""
         return self.arena["log_probs"].index_select(0, nodes)
 
     def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """``(rows,)`` log probabilities of words, given that the next event is a word."""
         own = self.arena.columns(self.arena.floats, "state", "words").index_select(0, nodes)
         state, total = own[:, : self._hidden], own[:, self._hidden]
         output = self._network.output
@@ -253,20 +251,17 @@ class PlmSearch(SearchedModel):
         return log_prob + bias[self._next.piece_rows.index_select(0, legal), words]
 
     def word_bound(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """``(rows,)`` exact log probabilities, because the normaliser is known."""
+        # Exact, because the normaliser is known.
         return self.word_log_prob(nodes, words)
 
     def word_end_log_prob(self, nodes: Tensor) -> Tensor:
-        """``(rows,)`` log probabilities that the word just read does not continue."""
         return self.arena["word_end"].index_select(0, nodes).squeeze(1)
 
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """Read words."""
         changes = self._changes[Column.WORD].expand(len(nodes), -1)
         return self._append(nodes, words, changes, width=self._blocks.beam)
 
     def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
-        """Read brackets."""
         symbols = self._symbols.index_select(0, columns)
         changes = self._changes.index_select(0, columns)
         width = len(nodes) // max(self._blocks.groups - 1, 1)
@@ -275,14 +270,11 @@ class PlmSearch(SearchedModel):
     def _append(self, nodes: Tensor, symbols: Tensor, changes: Tensor, *, width: int) -> Tensor:
         if not len(nodes):
             return nodes
-        self._reserve_chain()
+        if self._steps == self.arena["chain"].shape[1]:
+            # Room for more symbols since the last word, which stays for later words.
+            self.arena.widen("chain", self._steps + _CHAIN_STEP)
         own = self.arena.numbers.index_select(0, nodes)
         return self._read(own, symbols, changes, self._grid(own, width))
-
-    def _reserve_chain(self) -> None:
-        """Make room for one more symbol since the last word; the room stays for later words."""
-        if self._steps == self.arena["chain"].shape[1]:
-            self.arena.widen("chain", self._steps + _CHAIN_STEP)
 
     def _grid(self, own: Tensor, width: int) -> RowGrid:
         """Place rows side by side within their groups.
@@ -310,10 +302,16 @@ class PlmSearch(SearchedModel):
         rows = self._memory.add(count)
         floats, numbers = arena.room(count)
         self._write_numbers(own, changes, rows, numbers)
-        chain = self._chain(numbers)
+        # The rows of the memory that a symbol reads, itself first.
+        chain = arena.column(numbers, "chain")
+        chain = chain[:, : self._steps] if self._is_packed else chain
         mask = self._visible(numbers, chain)
         attention = SharedAttention(self._blocks, self._memory, grid, chain, mask)
-        position = self._positions(arena.column(numbers, "position"))
+        position = arena.column(numbers, "position")
+        if not self._is_packed:
+            position = position.clamp(max=self._most_positions - 1)
+        elif self._position >= self._most_positions:
+            self._require_positions(int(position.max()))
         states = decoder.token_embedding(symbols) + decoder.position_embedding(position)
         for number, layer in enumerate(self._layers):
             query, memory = layer.query_and_memory(states)
@@ -341,25 +339,11 @@ class PlmSearch(SearchedModel):
             place = (depth_before + 1).clamp_(0, self._remembered - 1).unsqueeze(1)
             began.scatter_(1, place, arena.column(new, "position").unsqueeze(1))
 
-    def _chain(self, numbers: Tensor) -> Tensor:
-        """``(rows, steps)`` rows of the memory, the symbol itself first."""
-        chain = self.arena.column(numbers, "chain")
-        return chain[:, : self._steps] if self._is_packed else chain
-
-    def _positions(self, position: Tensor) -> Tensor:
-        limit = self._network.decoder.position_embedding.num_embeddings
-        if not self._is_packed:
-            return position.clamp(max=limit - 1)
-        if self._position >= limit:
-            self._require_positions(int(position.max()))
-        return position
-
     def _require_positions(self, last: int) -> None:
-        limit = self._network.decoder.position_embedding.num_embeddings
-        if last >= limit:
+        if last >= self._most_positions:
             raise GardenpathError(
-                f"a hypothesis has more than {limit} symbols, the maximum of this model: train "
-                "with a larger model.network.max_positions, or remove long sentences"
+                f"a hypothesis has more than {self._most_positions} symbols, the maximum of this "
+                "model: train with a larger model.network.max_positions, or remove long sentences"
             )
 
     def _visible(self, numbers: Tensor, chain: Tensor) -> Tensor:
@@ -373,19 +357,15 @@ class PlmSearch(SearchedModel):
         back = torch.arange(chain.shape[1], device=self.device)
         recent = self.arena.column(numbers, "position").unsqueeze(1) - back
         place = torch.cat([self._blocks.position[self._group(numbers)], recent], dim=1)
-        return mask.masked_fill(
-            ~may_see(place, self._open_at(numbers), self._network.heads), -torch.inf
-        )
-
-    def _open_at(self, numbers: Tensor) -> Tensor:
-        """Return where the innermost open constituent began; zero if none is open."""
+        # Where the innermost open constituent began; zero if none is open.
         depth = self.arena.column(numbers, "depth")
-        place = depth.clamp(0, self._remembered - 1).unsqueeze(1)
-        began = self.arena.column(numbers, "began").gather(1, place).squeeze(1)
-        return began.masked_fill(depth <= 0, 0)
+        innermost = depth.clamp(0, self._remembered - 1).unsqueeze(1)
+        began = self.arena.column(numbers, "began").gather(1, innermost).squeeze(1)
+        open_at = began.masked_fill(depth <= 0, 0)
+        return mask.masked_fill(~may_see(place, open_at, self._network.heads), -torch.inf)
 
     def settle(self, nodes: Tensor, is_alive: Tensor) -> Tensor:
-        """Gather the symbols that these nodes have read into blocks; the root's group is first."""
+        # What these nodes have read is gathered into blocks; the root's group is first.
         groups, beam = nodes.shape
         arena = self.arena
         nodes = torch.cat([nodes.new_zeros((1, beam)), torch.where(is_alive, nodes, 0)])

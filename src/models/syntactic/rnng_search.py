@@ -35,19 +35,21 @@ from gardenpath.models.syntactic.rnng_stack import (
 class ComposedContents:
     """Rows of a table that grows until :meth:`forget`.
 
-    ``first``: the rows that are always there; ``is_shared``: whether keys of contents are known.
+    ``first``: the rows that are always there, of vectors of ``width`` numbers; ``is_shared``:
+    whether keys of contents are known.
     """
 
-    def __init__(self, first: Tensor, *, is_shared: bool) -> None:
-        self._first = len(first)
+    def __init__(self, first: Tensor, *, width: int, is_shared: bool) -> None:
+        self._first, self._width = len(first), width
         self._is_shared = is_shared
         self._rows = first
         self._size = len(first)
         self._known: dict[int, int] = {}
 
-    def rows(self, places: Tensor) -> Tensor:
-        """Return rows by their places; the first places are columns."""
-        return self._rows.index_select(0, places)
+    def rows(self, places: Tensor) -> tuple[Tensor, Tensor]:
+        """Return vectors and their projections by their places; the first places are columns."""
+        rows = self._rows.index_select(0, places)
+        return rows[:, : self._width], rows[:, self._width :]
 
     def places(
         self,
@@ -68,20 +70,17 @@ class ComposedContents:
         new = {key: number for number, key in enumerate(keys) if key not in known}
         if new:
             chosen = sorted(new.items(), key=lambda item: -counts[item[1]])
-            self._add(compose([number for _, number in chosen]))
-            begin = self._size - len(chosen)
+            begin, end = self._size, self._size + len(chosen)
+            rows = compose([number for _, number in chosen])
+            if end > len(self._rows):
+                grown = self._rows.new_empty((max(end, 2 * len(self._rows)), rows.shape[1]))
+                grown[:begin] = self._rows[:begin]
+                self._rows = grown
+            self._rows[begin:end] = rows
+            self._size = end
             known.update((key, begin + rank) for rank, (key, _) in enumerate(chosen))
         places = np.fromiter(map(known.__getitem__, keys), dtype=np.int64, count=len(keys))
         return torch.from_numpy(places).to(self._rows.device)
-
-    def _add(self, rows: Tensor) -> None:
-        end = self._size + len(rows)
-        if end > len(self._rows):
-            grown = self._rows.new_empty((max(end, 2 * len(self._rows)), self._rows.shape[1]))
-            grown[: self._size] = self._rows[: self._size]
-            self._rows = grown
-        self._rows[self._size : end] = rows
-        self._size = end
 
     def forget(self) -> None:
         """Drop all constituents, none of which can recur after the next word."""
@@ -164,34 +163,29 @@ class RnngSearch(SearchedModel):
         self._words = searched_words(network.word_output, network.piece_bias)
         self._actions = SearchActions(network, self.column_bias)
         self._compose = make_composer(network)
-        self._size = labels.shape[1]
+        size = labels.shape[1]
         # By column: the vectors of labels; those of other columns are never used.
-        self._label_vectors = torch.cat([labels.new_zeros(Column.FIRST_OPEN, self._size), labels])
+        self._label_vectors = torch.cat([labels.new_zeros(Column.FIRST_OPEN, size), labels])
         inputs = self._nodes.inputs(self._label_vectors)
         self._contents = ComposedContents(
-            torch.cat([self._label_vectors, inputs], dim=1), is_shared=self._is_shared
+            torch.cat([self._label_vectors, inputs], dim=1), width=size, is_shared=self._is_shared
         )
         self._word_contents = word_contents(network.word_embedding.num_embeddings).to(self.device)
 
     def begin(self) -> None:
-        """Start with the empty stack."""
         self._nodes.begin()
         self._contents.forget()
 
     def log_probs(self, nodes: Tensor) -> Tensor:
-        """``(rows, columns)``: see :class:`TransitionModel`."""
         return self._actions.log_probs(self._output(nodes), self._states(nodes))
 
     def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """``(rows,)`` log probabilities of words, given that the next event is a word."""
         return self._words.log_prob(self._output(nodes), words, self._piece_row(nodes))
 
     def word_bound(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """``(rows,)`` upper bounds of :meth:`word_log_prob`."""
         return self._words.bound(self._output(nodes), words, self._piece_row(nodes))
 
     def word_end_log_prob(self, nodes: Tensor) -> Tensor:
-        """``(rows,)`` log probabilities that the word just read does not continue."""
         output, row = self._output(nodes), self._piece_row(nodes)
         assert row is not None
         log_probs = self._actions.normalised(output, self._states(nodes))
@@ -212,7 +206,6 @@ class RnngSearch(SearchedModel):
         return self.column_bias.piece_rows.index_select(0, self._states(nodes))
 
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """Push words."""
         self._nodes.most_children += 1
         self._nodes.most_pieces += 1
         vectors = self._network.word_embedding.weight.detach().index_select(0, words)
@@ -227,7 +220,6 @@ class RnngSearch(SearchedModel):
         )  # fmt: skip
 
     def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
-        """Close constituents and open new ones."""
         if not len(nodes):
             return nodes
         is_close = columns == Column.CLOSE
@@ -249,19 +241,14 @@ class RnngSearch(SearchedModel):
         """Push labels and constituents; only the rows that close a constituent are composed."""
         closing = is_close.nonzero().squeeze(1)
         if not len(closing):
-            rows = self._contents.rows(columns)
-            return self._nodes.push(opened_on, columns, *self._halves(rows))
+            return self._nodes.push(opened_on, columns, *self._contents.rows(columns))
         own = nodes.index_select(0, closing)
         numbers = self._nodes.arena.numbers.index_select(0, own)
         below = opened_on.index_copy(0, closing, self._nodes.arena.column(numbers, "base"))
         places = columns.index_copy(0, closing, self._composed(own, numbers))
         key = self._nodes.arena.column(numbers, "key") if self._is_shared else None
         rows = self._contents.rows(places)
-        return self._nodes.push(below, columns, *self._halves(rows), content=key, child=closing)
-
-    def _halves(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Split rows of contents into vectors and input projections."""
-        return rows[:, : self._size], rows[:, self._size :]
+        return self._nodes.push(below, columns, *rows, content=key, child=closing)
 
     def _composed(self, nodes: Tensor, numbers: Tensor) -> Tensor:
         """Return the places of constituents, given by their tops, among the contents."""
@@ -341,6 +328,5 @@ class RnngSearch(SearchedModel):
         )  # fmt: skip
 
     def settle(self, nodes: Tensor, is_alive: Tensor) -> Tensor:
-        """Keep only the stacks of these nodes."""
         self._contents.forget()
         return self._nodes.settle(nodes, is_alive)

@@ -85,10 +85,7 @@ class WholeCheckpoints(CheckpointIO):
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """Read a checkpoint into memory; a :class:`RunError` names a damaged file and the remedy.
-
-    Checkpoints of older versions have no checksum, and are read without.
-    """
+    """Read a checkpoint into memory; a :class:`RunError` names a damaged file and the remedy."""
     try:
         problem = _damage(path)
     except OSError as error:
@@ -123,8 +120,6 @@ def _damage(path: Path) -> str:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _END_SIZE - _COMMENT))
         tail = file.read()
-        if tail[-_END_SIZE:].startswith(_END) and tail.endswith(_NO_COMMENT):
-            return ""  # of an older version
         end, comment = tail[:_END_SIZE], tail[_END_SIZE:]
         expected = _END, struct.pack("<H", _COMMENT), _SEAL
         if (end[:4], end[-2:], comment[: len(_SEAL)]) != expected:
@@ -524,7 +519,7 @@ class ResumePoint(Checkpoint):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
         repeat_validation(checkpoint["loops"]["fit_loop"])
-        trainer.should_stop = bool(checkpoint.get(_IS_OVER, False))
+        trainer.should_stop = bool(checkpoint[_IS_OVER])
 
     def _save(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         self._guard.require_finite_so_far(trainer, module)

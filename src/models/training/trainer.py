@@ -70,16 +70,11 @@ def precision_arguments(settings: TrainerSettings) -> dict[str, Any]:
     """Return the arguments of Lightning's trainer that concern precision."""
     if settings.precision == "64":
         return {"plugins": [_DoubleWeights()]}
-    return {"precision": _precision(settings)}
-
-
-def _precision(settings: TrainerSettings) -> str:
     if settings.precision != "auto":
-        return settings.precision
-    on_gpu = settings.accelerator != "cpu" and torch.cuda.is_available()
-    if not on_gpu:
-        return "32"
-    return "bf16-mixed" if torch.cuda.is_bf16_supported() else "16-mixed"
+        return {"precision": settings.precision}
+    if settings.accelerator == "cpu" or not torch.cuda.is_available():
+        return {"precision": "32"}
+    return {"precision": "bf16-mixed" if torch.cuda.is_bf16_supported() else "16-mixed"}
 
 
 class _DoubleWeights(DoublePrecision):
@@ -118,26 +113,25 @@ def train_network(
     """
     checkpoint = folder.checkpoint_path if resume and folder.checkpoint_path.exists() else None
     module.step_limit = settings.max_steps
-    trainer = _make_trainer(settings, folder, loggers, stop, placement)
-    with stop.deferred():
-        trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
-
-
-def _make_trainer(
-    settings: TrainerSettings,
-    folder: RunFolder,
-    loggers: Sequence[Logger],
-    stop: StopSignals,
-    placement: Placement,
-) -> pl.Trainer:
     # A progress bar would clutter log files, and those of parallel jobs would mix.
     progress = settings.progress and Console().is_terminal and not is_parallel_job()
-    callbacks = _make_callbacks(settings, folder, stop)
+    guard = DivergenceGuard(folder)
+    callbacks: list[Callback] = [
+        guard,
+        StepLimit(settings.max_steps),
+        BestWeights(folder),
+        EpochMetrics(folder),
+    ]
+    if settings.early_stopping:
+        callbacks.append(EarlyStopping("valid/loss", patience=settings.early_stopping))
+    callbacks.append(
+        ResumePoint(folder, every_steps=settings.checkpoint_steps, guard=guard, stop=stop)
+    )
     if progress:
         callbacks.append(EpochBar(str(folder.path)))
     processes, precision = lightning_arguments(placement), precision_arguments(settings)
     plugins = [WholeCheckpoints(), *processes.pop("plugins"), *precision.pop("plugins", [])]
-    return pl.Trainer(
+    trainer = pl.Trainer(
         accelerator=settings.accelerator,
         **processes,
         **precision,
@@ -154,24 +148,8 @@ def _make_trainer(
         enable_model_summary=False,
         default_root_dir=folder.path,
     )
-
-
-def _make_callbacks(
-    settings: TrainerSettings, folder: RunFolder, stop: StopSignals
-) -> list[Callback]:
-    guard = DivergenceGuard(folder)
-    callbacks: list[Callback] = [
-        guard,
-        StepLimit(settings.max_steps),
-        BestWeights(folder),
-        EpochMetrics(folder),
-    ]
-    if settings.early_stopping:
-        callbacks.append(EarlyStopping("valid/loss", patience=settings.early_stopping))
-    callbacks.append(
-        ResumePoint(folder, every_steps=settings.checkpoint_steps, guard=guard, stop=stop)
-    )
-    return callbacks
+    with stop.deferred():
+        trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
 
 
 class StepLimit(Callback):
@@ -227,10 +205,10 @@ class EpochMetrics(Callback):
         self._began = 0.0
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        self._began = time.monotonic()  # a run resumed within an epoch does not start an epoch
-
-    def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._began = time.monotonic()
+
+    # A run that is resumed within an epoch does not start an epoch.
+    on_train_epoch_start = on_train_start
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         metrics = {

@@ -19,7 +19,6 @@ from gardenpath.models.syntactic.rnng_stack import (
     Children,
     PushedNumbers,
     SearchStack,
-    first_to_last,
     label_keys,
     make_composer,
     number_columns,
@@ -93,13 +92,6 @@ def test_all_at_once_is_one_by_one(composition: Composition, is_packed: bool) ->
             counts = some.count.tolist() if is_packed else None
             vectors = compose(replace(some, counts=counts))
             torch.testing.assert_close(vectors, one_by_one(network, some), rtol=0, atol=1e-12)
-
-
-def test_children_in_order() -> None:
-    children = make_children(make_small())
-    in_order = first_to_last(children.place, children.count - 1)
-    for row, count in enumerate(children.count.tolist()):
-        assert in_order[:count, row].tolist() == children.place[:count, row].flip(0).tolist()
 
 
 def test_what_is_below() -> None:
