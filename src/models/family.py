@@ -1,7 +1,7 @@
 """The interface of model families: their settings, and how to build their models.
 
-Each family has its own folder and one entry in :mod:`families`. Modules that need torch are
-imported inside the methods, so that settings can be read without it.
+Each family has one entry in :mod:`gardenpath.registry`. Settings are read without torch, so modules
+that need it are imported inside the methods.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Base class and output layer of sequential networks."""
+"""Output layers over words: one softmax, or classes of words and then the words of a class.
+
+All networks end in one of them (:func:`make_output`). Symbols that never come next are excluded
+everywhere, so that perplexities of all families are comparable.
+"""
 
 from __future__ import annotations
 
@@ -189,19 +193,13 @@ def member_log_prob(
 
 
 # ----------------------------------------------------------------------------
-# Classes of words that occur in similar contexts, from the words before and after them.
+# Classes of words that occur in similar contexts.
 #
-# A class is predictable if its words are preceded and followed by the same words. The classes are
-# therefore chosen such that contexts tell as much as possible about the class: they maximise Σ_w
-# Σ_f N(w, f) log q(f | class of w), where N(w, f) counts how often word w has context f (a word to
-# the left, or one to the right), and q is the distribution of contexts in a class
-# (information-theoretic clustering; Dhillon et al. 2003). With contexts on the left alone, this is
-# the likelihood of p(class | word before) p(word | class). As in k-means, words move to the best
-# class and classes are estimated anew, in turn. Classes have a maximum size; frequent words choose
-# first.
-#
-# Everything is computed in one order, with the same result for the same corpus.
-
+# Contexts tell as much as possible about the class: classes maximise Σ_w Σ_f N(w, f) log q(f |
+# class of w), where N(w, f) counts how often word w has context f (a word to the left, or one to
+# the right), and q is the distribution of contexts in a class (information-theoretic clustering;
+# Dhillon et al. 2003). As in k-means, words move to the best class and classes are estimated anew,
+# in turn. Everything is computed in one order, with the same result for the same corpus.
 
 # The class of symbols that never come next.
 NO_CLASS = -1
@@ -327,8 +325,6 @@ def _assigned(counts: scipy.sparse.csr_array, log_contexts: Floats, most: int) -
 
 
 # ----------------------------------------------------------------------------
-# An output layer that first predicts the class of a word, then the word within its class.
-#
 # p(word | state) = p(class of the word | state) · p(word | class, state), each a softmax. With √V
 # classes of about √V words, a probability costs as much as that of a vocabulary of about 2√V
 # words, and is exact: the probabilities of all words add up to one.

@@ -1,4 +1,10 @@
-"""Append-only rows of states: one matrix of floating-point columns and one of integer columns."""
+"""What the models under a search share: rows of states, legal actions, and word probabilities.
+
+:class:`SearchedModel` is the base class of all of them. RNNG and PLM keep their states in an
+:class:`Arena`, mask illegal actions with a :class:`ColumnBias`, and ask :func:`searched_words` for
+word probabilities. The search itself (``eval/search``) is not imported; it knows only the methods
+of a :class:`SearchedModel`.
+"""
 
 from __future__ import annotations
 
@@ -186,12 +192,8 @@ def continuations(bias: Tensor | None) -> Tensor | None:
 
 
 # ----------------------------------------------------------------------------
-# Word probabilities over a large vocabulary, and cheap upper bounds of them.
-#
-# The normaliser of a softmax is a sum over all words. A sum over a few words is smaller, so the
-# probability computed with it is an upper bound, and if these words are the likely ones, the bound
-# is tight.
-
+# Word probabilities, and cheap upper bounds of them: the normaliser of a softmax is a sum over all
+# words, and a sum over a few likely ones is smaller.
 
 # Number of words that the bound sums over: the first ones, because vocabularies are sorted by
 # frequency. The bound is the same whatever was scored before.
@@ -252,13 +254,6 @@ class LazyWords:
         may_come = self._pieces[row, words] == 0
         total = (logits + self._pieces[:, self._likely][row]).logsumexp(1)
         return (own - torch.maximum(total, own)).masked_fill(~may_come, -torch.inf)
-
-
-# ----------------------------------------------------------------------------
-# Word probabilities of a factored output layer, with the interface of :class:`LazyWords`.
-#
-# Its normalisers are sums over the classes and over the words of one class, so that no bound is
-# needed that would sum over fewer words.
 
 
 class FactoredWords:

@@ -1,4 +1,9 @@
-"""Hypotheses as a grid of tensors: one row per group, one column per slot of its beam."""
+"""Hypotheses as a grid of tensors (one row per group, one column per slot of its beam), and steps.
+
+Both expansions (:mod:`expansion`, :mod:`unbiased`) are made of these: beams, the next token of each
+group if words consist of pieces, and one action of all open hypotheses (:class:`Stepper`). What is
+kept is decided there, not here.
+"""
 
 from __future__ import annotations
 

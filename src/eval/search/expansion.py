@@ -1,8 +1,7 @@
-"""Words that compete for places in the action beam, as published searches have it.
+"""Beam search from one word to the next, for many groups at once, and what all expansions share.
 
-All successors of a group, structural ones and words, compete for the places of its action beam.
-Words that find no place are lost, except for the best few of each step (*fast-track*; Stern et al.
-2017).
+Called by :mod:`sentences` for each token. An expansion does not know about sentences: it gets the
+hypotheses of groups and their targets, and returns the survivors before they read the word.
 """
 
 from __future__ import annotations
@@ -92,22 +91,17 @@ class Competition:
 # ----------------------------------------------------------------------------
 # Expansion of hypotheses from one word to the next with an action beam.
 #
-# Open hypotheses advance action by action. The best structural successors of a group form its next
-# action beam. Successors that generate the word (or end the sentence after its last word) leave
-# the action beam and enter the word beam, which keeps the best of them. They need no place in the
-# action beam; with a number as ``fast_track``, they do, as in :mod:`competition`.
+# Open hypotheses advance action by action. Successors that generate the word (or end the sentence)
+# leave the action beam and enter the word beam. They need no place in the action beam, unless
+# ``fast_track`` is a number (:class:`Competition`).
 #
 # Log probabilities can only decrease as a derivation grows. Once the word beam is full, an open
 # hypothesis that scores below its last slot can therefore never enter and is dropped
-# (``bounded``); so is one that is below the margin of the best that has generated the word
-# (``margin_bits``). The probability of the word itself is the most expensive operation, so a cheap
+# (``bounded``). The probability of the word itself is the most expensive operation, so a cheap
 # upper bound is computed first; if even the bound does not reach the word beam, the probability is
 # not computed (``lazy_words``). Neither changes the survivors: the rank of a hypothesis above the
 # last slot of the word beam depends only on hypotheses that are also above it, and none of these
 # is ever dropped.
-#
-# For models over pieces, the word beam prunes where words end (:mod:`next_pieces`).
-
 
 # Larger than any rounding error of a log probability, too small to affect results.
 _ROUNDING = 1e-3

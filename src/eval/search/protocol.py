@@ -1,11 +1,10 @@
 """The interface between a search and a model that generates words and trees jointly.
 
-A derivation is a path of *nodes*. A node is an integer assigned by the model. The state it refers
-to (stack states, keys and values) stays inside the model, so branching only copies integers.
-
+A derivation is a path of *nodes*. A node is an integer assigned by the model; the state it refers
+to (stack states, keys and values) stays inside the model, so that branching only copies integers.
 At a node the model assigns a log probability to each column (:class:`Column`): the next event is a
 word, the derivation ends, a constituent is closed, or one is opened. Illegal columns are ``-inf``.
-All tensors are on the model's device.
+All tensors are on the model's device. The search knows no model but through this module.
 """
 
 from __future__ import annotations
@@ -115,11 +114,11 @@ class CountedModel:
     def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
         """Return ``(rows,)`` nodes after structural actions."""
         self._work.steps += 1
-        return self._ask(self._advance, nodes, columns)
+        return self._ask(self._model.advance, nodes, columns, "expanded")
 
     def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
         """Return ``(rows,)`` log probabilities of words, given that the next event is a word."""
-        return self._ask(self._word_log_prob, nodes, words)
+        return self._ask(self._model.word_log_prob, nodes, words, "word_scores")
 
     def word_end_log_prob(self, nodes: Tensor) -> Tensor:
         """Return ``(rows,)`` log probabilities that the word just read does not continue."""
@@ -131,19 +130,14 @@ class CountedModel:
         """Return ``(rows,)`` nodes after words."""
         return self._ask(self._model.shift, nodes, words)
 
-    def _ask(self, answer: Answer, nodes: Tensor, events: Tensor) -> Tensor:
-        if not self._is_shared:
-            return answer(nodes, events)
-        nodes, events, row = distinct(nodes, events)
-        return answer(nodes, events)[row]
-
-    def _advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
-        self._work.expanded += len(nodes)
-        return self._model.advance(nodes, columns)
-
-    def _word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
-        self._work.word_scores += len(nodes)
-        return self._model.word_log_prob(nodes, words)
+    def _ask(self, answer: Answer, nodes: Tensor, events: Tensor, counter: str = "") -> Tensor:
+        row = None
+        if self._is_shared:
+            nodes, events, row = distinct(nodes, events)
+        if counter:
+            setattr(self._work, counter, getattr(self._work, counter) + len(nodes))
+        answers = answer(nodes, events)
+        return answers if row is None else answers[row]
 
 
 def distinct(nodes: Tensor, events: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,4 +1,8 @@
-"""Word scores of syntactic language models, through search."""
+"""Word scores of syntactic language models, through search.
+
+Runs and suites call :class:`StructuredScorer` with words, and the functions below it turn results
+over tokens into values of words. Nothing is stored here.
+"""
 
 from __future__ import annotations
 

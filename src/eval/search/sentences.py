@@ -1,4 +1,9 @@
-"""Groups: the hypotheses of one prefix, and what was found for it so far."""
+"""Search over many sentences at once, token by token; sentences share what prefixes they share.
+
+Called by :mod:`scorer`. A group is the hypotheses of one prefix. This module decides which groups
+advance together, reports results, and lets an expansion (:mod:`expansion`, :mod:`unbiased`) find
+the survivors of each token.
+"""
 
 from __future__ import annotations
 
@@ -95,16 +100,9 @@ class Front:
 
 
 # ----------------------------------------------------------------------------
-# Search over many sentences at once, token by token.
-#
-# The hypotheses of one prefix form a group. In each round, all groups advance together, each to
-# every token that follows its prefix in some sentence; new sentences take the place of finished
-# ones. The beam of a prefix depends only on the prefix, so sentences with a common prefix share
-# the work.
-#
-# Tokens may be pieces of words (:mod:`next_pieces`). The survivors of the last piece of a word
-# then also give the probability that the word ends there.
-
+# In each round, all groups advance together, each to every token that follows its prefix in some
+# sentence; new sentences take the place of finished ones. The beam of a prefix depends only on the
+# prefix, so sentences with a common prefix share the work.
 
 OnResult = Callable[[int, SentenceResult], None]
 

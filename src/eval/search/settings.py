@@ -1,4 +1,7 @@
-"""Settings of a search: ``search=`` on the command line."""
+"""Settings of a search (``search=`` on the command line), and their description for reports.
+
+Read by the command line, runs and keys of stored results; must not import torch.
+"""
 
 from __future__ import annotations
 

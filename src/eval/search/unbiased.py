@@ -1,16 +1,14 @@
 """Unbiased search: hypotheses that beams would drop survive at random, and weigh more.
 
 Hypotheses advance from word to word as in :mod:`expansion`, but with weights. Wherever a beam is
-too narrow, :mod:`thinning` decides which hypotheses stay. Successors that generate the word leave
-the action beam; the sum of their weights, before the word beam thins them, is an estimate of the
-probability of the prefix whose expectation is exact, whatever the beams.
+too narrow, thinning (:mod:`replicates`) decides which hypotheses stay. Successors that generate
+the word leave the action beam; the sum of their weights, before the word beam thins them, is an
+estimate of the probability of the prefix whose expectation is exact, whatever the beams.
 
 Work that hardly matters is also left to chance: words and open hypotheses whose weight is below
 ``roulette`` times the weight that has already generated the word stay with a probability in
-proportion to their weight.
-
-Random numbers depend on the seed, the replicate and the prefix only, so that neither batches nor
-the sharing of prefixes matter.
+proportion to their weight. Random numbers depend on the seed, the replicate and the prefix only,
+so that neither batches nor the sharing of prefixes matter.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Make an n-gram model of the n-grams that an ARPA file lists."""
+"""Read ARPA files, the format of n-gram models of SRILM, KenLM and others.
+
+A file has one section of lines ``log10(p) <tab> words [<tab> log10(backoff)]`` for each order. Both
+families of n-gram models read them; errors name file and line.
+"""
 
 from __future__ import annotations
 
@@ -154,10 +158,7 @@ def _backed_off(model: NgramModel, grams: Ints) -> Floats:
 
 
 # ----------------------------------------------------------------------------
-# Read ARPA files, the format of n-gram models of SRILM, KenLM and others.
-#
-# A file has one section of lines ``log10(p) <tab> words [<tab> log10(backoff)]`` for each order.
-
+# Read the lines of a file.
 
 # Numbers of more digits than any model could have are not numbers of n-grams.
 _COUNT = re.compile(r"ngram[ \t]+([0-9]{1,3})[ \t]*=[ \t]*([0-9]{1,15})")

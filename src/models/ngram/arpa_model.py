@@ -1,4 +1,8 @@
-"""The family of n-gram models in ARPA files, made by SRILM, KenLM or other programs."""
+"""The family of n-gram models in ARPA files, made by SRILM, KenLM or other programs.
+
+``task=adopt`` stores such a model in a run folder; scoring opens it from there. It is never
+trained, and keeps its own vocabulary.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,6 @@ from gardenpath.data.words.vocabulary import END_ID, UNKNOWN_ID, Vocabulary
 from gardenpath.errors import DamagedRunError, InputError
 from gardenpath.models.family import AdoptedFamily, AdoptedSettings, ModelSettings
 from gardenpath.models.ngram.model import NgramModel
-from gardenpath.models.sequential.scorer import SequentialScorer
 from gardenpath.settings.schema import Bounds
 from gardenpath.store.files import fingerprint, sha256_of
 from gardenpath.store.run_folder import VOCABULARY_FILE, WEIGHTS_FILE
@@ -24,6 +27,7 @@ from gardenpath.util import NATS_PER_LOG10
 if TYPE_CHECKING:
     from gardenpath.data.words.pieces import Boundary
     from gardenpath.data.words.vocabulary import Language
+    from gardenpath.models.sequential.scorer import SequentialScorer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +77,6 @@ class ArpaFamily(AdoptedFamily):
     ) -> ArpaModel:
 
         return ArpaModel(folder, settings.network, on_words=on_words)
-
-
-# ----------------------------------------------------------------------------
-# Score words with an adopted ARPA model.
 
 
 # Number of sentences scored together, after which progress is reported.
@@ -153,4 +153,6 @@ class ArpaModel:
 
     @cached_property
     def _scorer(self) -> SequentialScorer:
+        from gardenpath.models.sequential.scorer import SequentialScorer
+
         return SequentialScorer(model=self._model, vocabulary=self._vocabulary)

@@ -1,8 +1,8 @@
-"""N-grams of a corpus as sorted integer arrays, looked up by binary search.
+"""N-gram models: their tables, Kneser-Ney estimation, families, and masses of sets of pieces.
 
 An n-gram is a row in the table of its order. Its key combines the row of the (n-1)-gram it extends
 with its last word, so that any order fits into 64 bits and all n-grams of a text are looked up with
-one vectorised search per order.
+one vectorised search per order. Torch is not needed here.
 """
 
 from __future__ import annotations
@@ -435,12 +435,11 @@ class UnigramFamily(EstimatedFamily):
 
 
 # ----------------------------------------------------------------------------
-# Total probabilities of sets of pieces under an n-gram model (:mod:`piece_sets`).
+# Total probabilities of sets of pieces, for models over pieces.
 #
 # The mass of a set after a context is that of the n-grams listed with the context, plus the
 # backoff weight times the mass after the shorter context of the tokens that are not listed. So the
-# masses after all listed contexts follow from those after shorter ones, and a sentence only looks
-# them up.
+# masses after all listed contexts follow from those after shorter ones.
 
 
 class NgramMasses:

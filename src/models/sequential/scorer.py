@@ -1,4 +1,8 @@
-"""Total probabilities of sets of pieces at each prediction (:mod:`piece_sets`)."""
+"""Word scores of sequential models: the log probability of each word and the end of a sentence.
+
+Runs call :class:`SequentialScorer`, for networks and n-gram models alike. Networks that can do so
+compute what sentences have in common once.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Gated attention over the children of all constituents of a batch, round by round.
+"""Gated attention composition (Kuncoro et al. 2017) for the training of RNNGs, round by round.
 
-Forward and hand-written backward pass of the equations in :mod:`attention_composition`, without the
-LSTM over children. Everything that does not depend on the stack is given; weight gradients are
-formed once, for all rounds.
+A vector composed by attention depends on the stack, and the stack on the vectors, so that both are
+computed together in rounds, with a hand-written backward pass. Everything that does not depend on
+the stack is computed beforehand, and weight gradients are formed once, for all rounds.
 """
 
 from __future__ import annotations
@@ -168,9 +168,7 @@ class AttentionCellsBackward:
 
 
 # ----------------------------------------------------------------------------
-# All tensors from which the states of an RNNG with gated attention are computed.
-#
-# They are put in a row for :class:`torch.autograd.Function`, and in their places again.
+# All tensors from which states are computed, in a row for :class:`torch.autograd.Function`.
 
 
 class Projected(NamedTuple):
@@ -254,17 +252,12 @@ _PARTS = {name: kind for name, kind in get_type_hints(AttentionInputs).items() i
 
 
 # ----------------------------------------------------------------------------
-# Gated attention composition (Kuncoro et al. 2017), which reads the stack.
-#
 # The children, read by a bidirectional LSTM, are weighted by their match with the label and the
 # state u in which the constituent is closed; a gate mixes their weighted mean with the label's
 # vector::
 #
 #     a_i ∝ exp(h_i · V [o_label; u])        m = Σ a_i h_i
 #     g = σ(G [t_label; m] + b)              vector = ReLU(W (g ⊙ t_label + (1 - g) ⊙ m) + c)
-#
-# The stack cannot be read before the constituents on it are composed, and these cannot be composed
-# before the stack is read, so both are computed together (:mod:`attention_rounds`).
 
 
 class AttentionComposition(nn.Module):
@@ -325,11 +318,8 @@ class AttentionComposition(nn.Module):
 
 
 # ----------------------------------------------------------------------------
-# States of all stack elements of a batch whose constituents are composed by gated attention.
-#
-# Chains over children, attention and stack depend on each other and advance together, in rounds of
-# several steps (:mod:`timed_tree_batches`). Only what is recurrent is computed there: words and
-# labels are projected beforehand, and weight gradients are formed once, for all rounds.
+# States of all stack elements: chains over children, attention and stack depend on each other and
+# advance together, in rounds of several steps (:class:`TimedTreeBatch`).
 
 
 def attention_states(inputs: AttentionInputs, batch: TimedTreeBatch) -> Tensor:

@@ -1,10 +1,10 @@
-"""LSTM cells over many rows, level by level, with hand-written backward passes.
+"""LSTM cells over many rows, level by level, with hand-written backward passes; LSTM composition.
 
 Rows of one level depend only on rows of earlier levels, so each level is one matrix product.
 Everything that is not recurrent (input projections, weight gradients) is computed for all levels at
-once. Gates are in the order of :class:`torch.nn.LSTM`: input, forget,
-cell, output. States are stored as one matrix ``[hidden, cell]``, so that gathering and scattering
-take one operation.
+once. Gates are in the order of :class:`torch.nn.LSTM`: input, forget, cell, output. States are
+stored as one matrix ``[hidden, cell]``, so that gathering and scattering take one operation. Used
+by the RNNG in training, and for shared prefixes by the LSTM.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The RNNG family: recurrent neural network grammars."""
+"""The families of syntactic models, RNNG and PLM: settings, and how to build and search a network.
+
+The command line reads the settings, so torch is imported in methods only.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Keys and values of the symbols that hypotheses have read since the last word."""
+"""Keys and values of hypotheses, and attention to them: what a PLM remembers during a search.
+
+Used by :mod:`plm_search` alone. The symbols since the last word are rows of a memory; those before
+are in one block per group, with a mask that says which survivor has read which.
+"""
 
 from __future__ import annotations
 
@@ -62,9 +66,6 @@ class SymbolMemory:
 
 # ----------------------------------------------------------------------------
 # The history that hypotheses share: every symbol once per group.
-#
-# The symbols that the survivors of the last word had read are stored in one block of keys and
-# values per group, with a mask that says which survivor has read which symbol.
 
 
 @dataclass(frozen=True)
@@ -248,10 +249,8 @@ def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 # ----------------------------------------------------------------------------
-# Attention to a history shared between hypotheses.
-#
-# A new symbol attends to the block of its group (:mod:`shared_blocks`), through the mask of the
-# survivor that it descends from, and to the symbols read since then, of which it is the last.
+# A new symbol attends to the block of its group, through the mask of the survivor that it descends
+# from, and to the symbols read since then, of which it is the last.
 
 
 @dataclass(frozen=True)

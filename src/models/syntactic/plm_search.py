@@ -1,4 +1,8 @@
-"""Log probabilities of what comes after a symbol, in the columns of a search."""
+"""A PLM under the search: its states are keys and values that hypotheses share.
+
+:class:`PlmSearch` is what the search calls. Nothing is computed twice, and nothing is copied when
+hypotheses branch.
+"""
 
 from __future__ import annotations
 
@@ -148,16 +152,8 @@ class SearchLayer:
 
 
 # ----------------------------------------------------------------------------
-# PLM states for the search: keys and values shared between hypotheses.
-#
-# Every new symbol is a node of an append-only arena, and its keys and values are a row of a memory
-# (:mod:`symbol_memory`). At each word, the symbols read by the surviving hypotheses are gathered
-# into blocks (:mod:`shared_blocks`). Nothing is computed twice, and nothing is copied when
-# hypotheses branch.
-#
 # With fixed shapes (``is_packed`` is false), a step never waits for the device; what must be known
 # on the host is read by :meth:`PlmSearch.settle`.
-
 
 # Symbols between two words for which a node has room at first, and by which shapes grow.
 _FIRST_CHAIN = 16

@@ -1,8 +1,7 @@
-"""What labels and constituents contribute to a stack, each distinct one once.
+"""An RNNG under the search: its states are stacks that share common elements.
 
-A row is a vector and its input projection in the first layer of the stack LSTM. The first rows are
-those of the labels, by the column that opens them. The others are constituents that were composed
-since the last word. If compositions are shared, constituents of equal content have one row.
+:class:`RnngSearch` is what the search calls; the elements of stacks are in :mod:`rnng_stack`. If
+compositions are shared, constituents of equal content are composed once.
 """
 
 from __future__ import annotations
@@ -119,17 +118,10 @@ class SearchActions:
 
 
 # ----------------------------------------------------------------------------
-# RNNG states for the search: stacks that share common elements.
-#
-# Every element that was ever pushed is a node of an append-only arena, with its stack-LSTM state,
-# its vector and the node below it. A stack is represented by its top node. Pushing appends one
-# node, whether or not other stacks share the nodes below; closing a constituent walks down to its
-# label and pushes the composed vector onto the node below the label. Nothing is copied when
-# hypotheses branch.
-#
-# All rows of a step are pushed together, whether they open or close a constituent. The recurrent
-# half of the gates depends only on the node below and is computed once for all elements pushed
-# onto it; the input half of labels is a lookup table.
+# A stack is represented by its top node. Closing a constituent walks down to its label and pushes
+# the composed vector onto the node below the label. All rows of a step are pushed together, whether
+# they open or close a constituent. The recurrent half of the gates depends only on the node below
+# and is computed once for all elements pushed onto it; the input half of labels is a lookup table.
 #
 # With fixed shapes (``is_packed`` is false), a step never waits for the device; what must be known
 # on the host is read by :meth:`RnngSearch.settle`, once per token.

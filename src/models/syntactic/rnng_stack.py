@@ -1,8 +1,8 @@
-"""Steps of the stack LSTM during a search, in as few operators as possible.
+"""Stacks of an RNNG during a search: steps of the stack LSTM, integers of elements, composition.
 
-The gates are reordered once (input, forget, output, new), so that their sigmoids are one operator.
-On a CPU, tanh is several times slower than the sigmoid; tanh(x) = 2σ(2x) - 1 is computed instead,
-and the factors of two, which are exact, go into the weights: states are stored as h / 2 and 2c.
+Used by :mod:`rnng_search` alone, and written for few operators per step. On a CPU, tanh is several
+times slower than the sigmoid; tanh(x) = 2σ(2x) - 1 is computed instead, and the factors of two,
+which are exact, go into the weights: states are stored as h / 2 and 2c.
 """
 
 from __future__ import annotations
@@ -201,11 +201,8 @@ def _mixed(values: Tensor) -> Tensor:
 
 
 # ----------------------------------------------------------------------------
-# The elements of stacks during a search, as nodes of an append-only arena.
-#
-# Every element that was ever pushed is a node, with its stack-LSTM state, its vector and the node
-# below it. A stack is represented by its top node. Pushing appends one node, whether or not other
-# stacks share the nodes below.
+# Stacks as nodes of an append-only arena: every element that was ever pushed, with its stack-LSTM
+# state, its vector and the node below it, whether or not other stacks share that.
 
 
 class StackNodes:

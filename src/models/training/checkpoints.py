@@ -1,9 +1,10 @@
-"""Resume checkpoints: written as a whole beside the target, and verified when they are read.
+"""Resume checkpoints, and what stops a training: signals, and losses that are not finite.
 
-A checkpoint is the zip archive of :func:`torch.save`, whose archive comment is the SHA-256 of the
-archive without the comment. So it remains readable by :func:`torch.load`, and the checksum is
-replaced together with the content in one rename. (torch itself does not compare the checksums of
-the archive: most flipped bits would only change weights.)
+Callbacks of Lightning, put together by :mod:`trainer`. A checkpoint is the zip archive of
+:func:`torch.save`, whose archive comment is the SHA-256 of the archive without the comment: it
+remains readable by :func:`torch.load`, and the checksum is replaced together with the content in
+one rename. (torch itself does not compare the checksums of the archive: most flipped bits would
+only change weights.)
 """
 
 from __future__ import annotations
@@ -453,11 +454,8 @@ def requeue() -> None:
 
 
 # ----------------------------------------------------------------------------
-# Checkpoints from which a training resumes with the same result as without interruption.
-#
-# One is written after each epoch and, if requested, every few steps; a signal adds one. Each
-# replaces the one before when it is complete.
-
+# Checkpoints from which a training resumes with the same result as without interruption: after each
+# epoch, every few steps if requested, and at a signal. Each replaces the one before.
 
 # Key in a checkpoint: whether no epoch follows, because training was to stop early.
 _IS_OVER = "is_over"

@@ -1,8 +1,8 @@
-"""The place of this process among the processes of a distributed training.
+"""Training in several processes: the place of each, how they meet, and how scores are summed.
 
 Either ``torchrun`` or ``srun`` has started all processes, and their environment tells which one
-this is, or this process is the first and starts the others itself (:mod:`rank_processes`), with the
-same variables as torchrun.
+this is, or this process is the first and starts the others itself (:mod:`gardenpath.runs`), with
+the same variables as torchrun.
 """
 
 from __future__ import annotations
@@ -122,14 +122,11 @@ def _address_of_job(environment: Mapping[str, str]) -> tuple[str, int]:
 
 
 # ----------------------------------------------------------------------------
-# Training in several processes: how they meet, what Lightning is told, and how scores are summed.
-#
-# All processes plan the same batches and take a share of each (:mod:`shares`). DDP averages the
-# gradients over the processes; the loss of a share is therefore divided by the number of events of
-# the whole batch and multiplied by the number of processes, which gives the gradient of the whole
-# batch. The sums of each batch are exchanged in every step, so that all processes know the same
-# loss and take the same decisions.
-
+# All processes plan the same batches and take a share of each. DDP averages the gradients over the
+# processes; the loss of a share is therefore divided by the number of events of the whole batch and
+# multiplied by the number of processes, which gives the gradient of the whole batch. The sums of
+# each batch are exchanged in every step, so that all processes know the same loss and take the same
+# decisions.
 
 # How long a process waits for the others: to start, and in each step.
 PATIENCE = timedelta(minutes=10)

@@ -1,4 +1,7 @@
-"""Optimiser and learning-rate schedule from plain settings."""
+"""What Lightning trains: optimiser and schedule, the module for all networks, and its batches.
+
+Put together by :mod:`trainer`; networks and families do not know Lightning.
+"""
 
 from __future__ import annotations
 

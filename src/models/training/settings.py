@@ -1,4 +1,4 @@
-"""Settings of training, which can be read without torch or Lightning."""
+"""Settings of optimiser, trainer and loggers, which can be read without torch or Lightning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The progress bar of a training: the run, the epoch counted from 1, and the batches."""
+"""Train one network on one corpus with Lightning's trainer: its callbacks, precision, progress bar.
+
+:func:`train_network` is called by the training of runs, in each of its processes.
+"""
 
 from __future__ import annotations
 
