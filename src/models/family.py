@@ -218,6 +218,6 @@ TRANSFORMER_SIZES: Mapping[Size, TransformerShape] = {
 _Shape = TypeVar("_Shape", LstmShape, TransformerShape)
 
 
-def shape_of(table: Mapping[Size, _Shape], size: Size, **given: int | None) -> _Shape:
+def shape_of(table: Mapping[Size, _Shape], size: Size, **values: int | None) -> _Shape:
     """Return the shape of a named size, with given values (not None) replaced."""
-    return replace(table[size], **{name: n for name, n in given.items() if n is not None})
+    return replace(table[size], **{name: n for name, n in values.items() if n is not None})

@@ -84,9 +84,9 @@ class NextToken(nn.Module):
 
         Only the rows of real tokens pass through this matrix product, the most expensive operation.
         """
-        found = self.target_log_prob(states[batch.is_token], batch.targets[batch.is_token])
-        result = torch.zeros(batch.targets.shape, dtype=found.dtype, device=found.device)
-        return result.masked_scatter(batch.is_token, found)
+        log_prob = self.target_log_prob(states[batch.is_token], batch.targets[batch.is_token])
+        result = torch.zeros(batch.targets.shape, dtype=log_prob.dtype, device=log_prob.device)
+        return result.masked_scatter(batch.is_token, log_prob)
 
     def target_log_prob(self, states: Tensor, targets: Tensor) -> Tensor:
         """``(rows,)`` log probabilities of targets after ``(rows, hidden)`` states."""
@@ -231,18 +231,20 @@ def most_in_class(vocabulary_size: int) -> int:
 def classes_by_frequency(vocabulary_size: int, never: Iterable[int]) -> Ints:
     """``(vocabulary,)`` classes of equal size from the order of ids, which is that of frequency."""
     words = _words(vocabulary_size, never)
-    found = np.full(vocabulary_size, NO_CLASS, dtype=np.int64)
-    found[words] = np.arange(len(words)) * class_count(vocabulary_size) // max(len(words), 1)
-    return found
+    classes = np.full(vocabulary_size, NO_CLASS, dtype=np.int64)
+    classes[words] = np.arange(len(words)) * class_count(vocabulary_size) // max(len(words), 1)
+    return classes
 
 
 def classes_by_context(split: EncodedSplit, vocabulary_size: int, never: Iterable[int]) -> Ints:
     """``(vocabulary,)`` classes of words with similar contexts; ``NO_CLASS`` for ``never``."""
     words = _words(vocabulary_size, never)
     counts = _context_counts(split, vocabulary_size)[words]
-    found = np.full(vocabulary_size, NO_CLASS, dtype=np.int64)
-    found[words] = _clustered(counts, class_count(vocabulary_size), most_in_class(vocabulary_size))
-    return found
+    classes = np.full(vocabulary_size, NO_CLASS, dtype=np.int64)
+    classes[words] = _clustered(
+        counts, class_count(vocabulary_size), most_in_class(vocabulary_size)
+    )
+    return classes
 
 
 def _words(vocabulary_size: int, never: Iterable[int]) -> Ints:
@@ -285,22 +287,22 @@ def _clustered(counts: scipy.sparse.csr_array, classes: int, most: int) -> Ints:
     sorted_counts = counts[order]
     # At first, each of the most frequent words is a class.
     seeds = min(classes, len(order))
-    found = np.arange(seeds)
+    assigned = np.arange(seeds)
     for _ in range(_ROUNDS):
-        log_contexts = _log_contexts(sorted_counts[: len(found)], found, classes)
-        before, found = found, _assigned(sorted_counts, log_contexts, most)
-        if np.array_equal(before, found):
+        log_contexts = _log_contexts(sorted_counts[: len(assigned)], assigned, classes)
+        before, assigned = assigned, _assigned(sorted_counts, log_contexts, most)
+        if np.array_equal(before, assigned):
             break
-    result = np.empty_like(found)
-    result[order] = found
+    result = np.empty_like(assigned)
+    result[order] = assigned
     return result
 
 
-def _log_contexts(counts: scipy.sparse.csr_array, found: Ints, classes: int) -> Floats:
+def _log_contexts(counts: scipy.sparse.csr_array, assigned: Ints, classes: int) -> Floats:
     """``(contexts, classes)`` log probabilities of contexts, given the classes of words."""
-    rows = np.arange(len(found))
+    rows = np.arange(len(assigned))
     is_member = scipy.sparse.csr_array(
-        (np.ones(len(found)), (found, rows)), shape=(classes, len(found))
+        (np.ones(len(assigned)), (assigned, rows)), shape=(classes, len(assigned))
     )
     sums = (is_member @ counts).toarray() + _LEAST
     sums += _SMOOTHING * sums.sum(axis=0) / sums.sum()
@@ -310,18 +312,18 @@ def _log_contexts(counts: scipy.sparse.csr_array, found: Ints, classes: int) -> 
 
 def _assigned(counts: scipy.sparse.csr_array, log_contexts: Floats, most: int) -> Ints:
     """``(words,)`` best classes that still have room, word after word."""
-    found = np.empty(counts.shape[0], dtype=np.int64)
+    assigned = np.empty(counts.shape[0], dtype=np.int64)
     room = np.full(log_contexts.shape[1], most)
     penalty = np.zeros(log_contexts.shape[1])
-    for start in range(0, len(found), _ROWS):
+    for start in range(0, len(assigned), _ROWS):
         scores = counts[start : start + _ROWS] @ log_contexts
         for place, row in enumerate(scores, start):
             best = int(np.argmax(row + penalty))
-            found[place] = best
+            assigned[place] = best
             room[best] -= 1
             if not room[best]:
                 penalty[best] = -np.inf
-    return found
+    return assigned
 
 
 # ----------------------------------------------------------------------------
@@ -398,12 +400,12 @@ class FactoredToken(NextToken):
         """Refuse classes that are none of this layer."""
         is_word = np.ones(self._words, dtype=bool)
         is_word[[token for token in self._never if token < self._words]] = False
-        found = word_class[is_word]
+        classes = word_class[is_word]
         is_usable = (
-            (found >= 0).all()
-            and (found < self.word_branches).all()
+            (classes >= 0).all()
+            and (classes < self.word_branches).all()
             and (word_class[~is_word] == NO_CLASS).all()
-            and (np.bincount(found, minlength=1) <= self.members.shape[1]).all()
+            and (np.bincount(classes, minlength=1) <= self.members.shape[1]).all()
         )
         if not is_usable:
             raise GardenpathError("the classes of words do not fit the vocabulary")
@@ -434,7 +436,7 @@ class FactoredToken(NextToken):
 
     def within_log_prob(self, states: Tensor, words: Tensor) -> Tensor:
         """``(rows,)`` log probabilities of words given their classes."""
-        found = member_log_prob(
+        log_prob = member_log_prob(
             states,
             self.branch[words],
             self.place[words],
@@ -443,7 +445,7 @@ class FactoredToken(NextToken):
             members=self.members,
             is_member=self.is_member,
         )
-        return found.masked_fill(self.word_class[words] == NO_CLASS, -torch.inf)
+        return log_prob.masked_fill(self.word_class[words] == NO_CLASS, -torch.inf)
 
     def target_log_prob(self, states: Tensor, targets: Tensor) -> Tensor:
         logits = self.branch_logits(states)

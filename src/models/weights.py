@@ -65,19 +65,19 @@ def load_arrays(path: Path) -> dict[str, Any]:
 
 def _checksum(arrays: Arrays) -> str:
     """Return the SHA-256 of names, types, shapes and values."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
-        found.update(f"{name} {array.dtype.str} {arrays[name].shape}\n".encode())
-        found.update(array.reshape(-1).view(np.uint8).data)
-    return found.hexdigest()
+        digest.update(f"{name} {array.dtype.str} {arrays[name].shape}\n".encode())
+        digest.update(array.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def _as_os_error(error: SafetensorError, path: Path) -> OSError:
     """Return the error of the operating system that the library names in a text."""
-    found = re.search(r"os error (\d+)", str(error))
-    number = int(found[1]) if found else errno.EIO
-    return OSError(number, os.strerror(number) if found else str(error), str(path))
+    match = re.search(r"os error (\d+)", str(error))
+    number = int(match[1]) if match else errno.EIO
+    return OSError(number, os.strerror(number) if match else str(error), str(path))
 
 
 # ----------------------------------------------------------------------------
@@ -105,10 +105,10 @@ def load_weights(network: nn.Module, path: Path) -> None:
 
     weights = load_arrays(path)
     wanted = {name: tuple(weight.shape) for name, weight in _unique_weights(network)}
-    found = {name: weight.shape for name, weight in weights.items()}
-    if wanted != found:
+    stored = {name: weight.shape for name, weight in weights.items()}
+    if wanted != stored:
         differing = sorted(
-            name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name)
+            name for name in wanted.keys() | stored.keys() if wanted.get(name) != stored.get(name)
         )
         raise DamagedRunError(
             f"{path}: the weights do not fit config.yaml and vocabulary.json next to it; they "

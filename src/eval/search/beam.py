@@ -120,13 +120,13 @@ class Beam:
         return replace(self, integers=torch.cat([nodes.unsqueeze(2), others], dim=2))
 
 
-def joined(one: Beam, other: Beam, *, dim: int) -> Beam:
+def joined(first: Beam, second: Beam, *, dim: int) -> Beam:
     """Concatenate the groups of two beams of equal width (0), or the slots of equal groups (1)."""
-    has_numbers = one.numbers is not None and other.numbers is not None
+    has_numbers = first.numbers is not None and second.numbers is not None
     return Beam(
-        score=torch.cat([one.score, other.score], dim),
-        integers=torch.cat([one.integers, other.integers], dim),
-        numbers=torch.cat([one.numbers, other.numbers], dim) if has_numbers else None,  # type: ignore[list-item]
+        score=torch.cat([first.score, second.score], dim),
+        integers=torch.cat([first.integers, second.integers], dim),
+        numbers=torch.cat([first.numbers, second.numbers], dim) if has_numbers else None,  # type: ignore[list-item]
     )
 
 
@@ -334,8 +334,8 @@ class Stepper:
         """Return ``(groups, width)`` log probabilities of the word, ``-inf`` if not ``wanted``."""
         rows = self.rows(wanted)
         log_prob = self.counted.word_log_prob(self.at(nodes, rows), self.at(words, rows))
-        found = self.spread(log_prob.unsqueeze(1), rows, bound.shape).squeeze(2)
-        return found if self.is_packed else found.masked_fill(~wanted, -torch.inf)
+        result = self.spread(log_prob.unsqueeze(1), rows, bound.shape).squeeze(2)
+        return result if self.is_packed else result.masked_fill(~wanted, -torch.inf)
 
     def advance(self, chosen: Beam, column: Tensor, history: History | None = None) -> Beam:
         """Take ``(groups, width)`` actions; the network is run on live hypotheses only."""

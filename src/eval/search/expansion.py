@@ -162,10 +162,10 @@ class Expansion(abc.ABC):
 
     def group_bytes(self, length: int) -> int:
         """Estimate the memory, in bytes, of a group that reads a sentence of ``length`` tokens."""
-        one = self._model.group_bytes(
+        replicate_bytes = self._model.group_bytes(
             action_beam=self._action_beam, word_beam=self.width, length=length
         )
-        return one * self.replicates
+        return replicate_bytes * self.replicates
 
     @property
     @abc.abstractmethod

@@ -96,25 +96,25 @@ AFTER_TOKEN = (
 )  # fmt: skip
 
 
-def token_measures(found: Floats) -> TokenMeasures:
+def token_measures(measures: Floats) -> TokenMeasures:
     """Pool what was measured in replicates, ``(tokens, replicates, 8)``, by their weights."""
-    log_probs = found[..., _TOTAL]
+    log_probs = measures[..., _TOTAL]
     total = logsumexp(log_probs, axis=1) if log_probs.size else np.zeros(len(log_probs))
     # Replicates without survivors have no weight.
     weight = np.exp(log_probs - total[:, None])
-    pooled = np.einsum("tr,trk->tk", weight, np.where(weight[..., None] > 0, found, 0.0))
+    pooled = np.einsum("tr,trk->tk", weight, np.where(weight[..., None] > 0, measures, 0.0))
     mean_log_prob = total - np.log(max(log_probs.shape[1], 1))
-    best = found[..., BEST_JOINT].argmax(1)
-    rows = np.arange(len(found))
+    best = measures[..., BEST_JOINT].argmax(1)
+    rows = np.arange(len(measures))
     return TokenMeasures(
         entropy_bits=np.maximum(bits(pooled[:, _JOINT] - mean_log_prob), 0.0),
         open_constituents=pooled[:, _DEPTH],
-        analyses=found[..., _ANALYSES].max(1),
+        analyses=measures[..., _ANALYSES].max(1),
         word_bits=bits(pooled[:, _LAST]),
         # An estimate of the total that is too low can be below a part of it.
-        best_share=np.minimum(np.exp(found[rows, best, BEST_JOINT] - mean_log_prob), 1.0),
+        best_share=np.minimum(np.exp(measures[rows, best, BEST_JOINT] - mean_log_prob), 1.0),
         best_kept_share=pooled[:, _KEPT],
-        reanalysis=found[rows, best, _REANALYSIS],
+        reanalysis=measures[rows, best, _REANALYSIS],
     )
 
 
@@ -158,12 +158,12 @@ class Step:
 
     def columns(self, place: int) -> list[list[int]]:
         """Return the structural columns that a survivor took before each token, in order."""
-        found = []
+        columns = []
         step: Step | None = self
         while step is not None:
-            found.append([int(c) for c in step.trail[place] if c != NO_ACTION])
+            columns.append([int(c) for c in step.trail[place] if c != NO_ACTION])
             place, step = int(step.origin[place]), step.before
-        return found[::-1]
+        return columns[::-1]
 
 
 @dataclass(frozen=True)
@@ -252,8 +252,8 @@ class SentenceResult:
         """Return ``(tokens + 1, replicates)`` deviations (bits); None without replicates."""
         if self.replicates == 1:
             return None
-        found = pooled(self._with_word_ends(with_word_ends)).deviations_bits
-        return self.padded(found, tokens)
+        deviations = pooled(self._with_word_ends(with_word_ends)).deviations_bits
+        return self.padded(deviations, tokens)
 
     def padded(self, values: Floats, tokens: int) -> Floats:
         """Return values of all tokens and the end; NaN behind a failure."""

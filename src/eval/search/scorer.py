@@ -92,10 +92,10 @@ class StructuredScorer:
         unbiased search that adds replicates, it sees the first ones only.
         """
         split = encode_sentences(sentences, self._vocabulary, self._subwords)
-        found = self._search(
+        results = self._search(
             split, keeps_history=keeps_history, matters=matters, on_searched=on_searched
         )
-        return found, split
+        return results, split
 
     def _search(
         self,
@@ -128,9 +128,9 @@ class StructuredScorer:
             return results
 
         def deviations(number: int, result: SentenceResult) -> Floats:
-            found = word_deviations_of(result, split, number, boundary=self.boundary)
-            assert found is not None
-            return found
+            of_words = word_deviations_of(result, split, number, boundary=self.boundary)
+            assert of_words is not None
+            return of_words
 
         numbers = range(len(split))
         settings = self.settings
@@ -187,15 +187,15 @@ def word_columns_of(
     tokens = len(split.sentence(number))
     measures = result.measures
     last = split.last_pieces(number)
-    found = {name: result.padded(getattr(measures, name), tokens)[last] for name in AFTER_TOKEN}
-    entropy = found["entropy_bits"]
+    columns = {name: result.padded(getattr(measures, name), tokens)[last] for name in AFTER_TOKEN}
+    entropy = columns["entropy_bits"]
     # At the beginning there is one analysis: nothing has been read.
-    found["entropy_reduction_bits"] = -np.diff(entropy, prepend=0.0)
+    columns["entropy_reduction_bits"] = -np.diff(entropy, prepend=0.0)
     surprisal = bits(word_log_probs_of(result, split, number, boundary=boundary))
     word_bits = split.sum_to_words(number, result.padded(measures.word_bits, tokens))
-    found["word_bits"] = word_bits
-    found["structure_bits"] = surprisal - word_bits
+    columns["word_bits"] = word_bits
+    columns["structure_bits"] = surprisal - word_bits
     deviations = word_deviations_of(result, split, number, boundary=boundary)
     if deviations is not None:
-        found["surprisal_se"] = standard_error(deviations)
-    return found
+        columns["surprisal_se"] = standard_error(deviations)
+    return columns

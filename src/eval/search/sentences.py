@@ -184,15 +184,15 @@ class SentenceSearch:
         parents = self._rows([n.parent for n in tokens_next])
         targets = self._targets(groups, tokens_next)
         beam, flags = self._at_targets(front, parents, tokens_next, targets)
-        found = self.expansion.run(beam, targets)
+        survivors = self.expansion.run(beam, targets)
         self.work.words += len(tokens_next)
         word_end = None if front.word_end is None else front.word_end[parents]
-        came_from_best = flags.gather(1, found.beam.origin)
-        children = self._report(groups, tokens_next, found, came_from_best, word_end, on_result)
+        came_from_best = flags.gather(1, survivors.beam.origin)
+        children = self._report(groups, tokens_next, survivors, came_from_best, word_end, on_result)
         if not children:
             return [], self._roots(0, self.expansion.width)
         rows = self._rows([row for row, _ in children])
-        shifted = self._shifted(found.beam.rows(rows), targets.words[rows])
+        shifted = self._shifted(survivors.beam.rows(rows), targets.words[rows])
         if word_end is not None:
             ends = [tokens_next[row].ends for row, _ in children]
             word_end = self._word_end(shifted, self._repeated(ends))
@@ -270,20 +270,20 @@ class SentenceSearch:
         self,
         groups: list[Group],
         tokens_next: list[Next],
-        found: Found,
+        survivors: Found,
         came_from_best: Tensor,
         word_end: Tensor | None,
         on_result: OnResult,
     ) -> list[tuple[int, Group]]:
         """Report sentences that end or fail here; return the other groups with their numbers."""
-        counted = self.expansion.ended.of_beam(found.beam)
+        counted = self.expansion.ended.of_beam(survivors.beam)
         flags = came_from_best[:, : counted.score.shape[1]]
-        parts = [found.log_prob.unsqueeze(1), measured(counted, flags), found.too_many]
+        parts = [survivors.log_prob.unsqueeze(1), measured(counted, flags), survivors.too_many]
         if word_end is not None:
             parts.append(word_end.unsqueeze(1))
         numbers = torch.cat([part.double() for part in parts], dim=1).tolist()
         table = np.array(numbers).reshape(len(tokens_next), self.expansion.replicates, -1)
-        steps = self._steps(groups, tokens_next, found)
+        steps = self._steps(groups, tokens_next, survivors)
         children = []
         for number, (entry, next_) in enumerate(zip(table, tokens_next, strict=True)):
             log_prob, measures = entry[:, 0], entry[:, 1 : 1 + MEASURED]
@@ -314,8 +314,8 @@ class SentenceSearch:
             ends = np.zeros_like(log_probs)
             if group.word_ends:
                 ends[: len(group.word_ends)] = np.array(group.word_ends)
-        found = np.array(group.measures).reshape(-1, count, MEASURED)
-        return SentenceResult(log_probs, found, last, failure, ends)
+        measures = np.array(group.measures).reshape(-1, count, MEASURED)
+        return SentenceResult(log_probs, measures, last, failure, ends)
 
     def _read(self, group: Group, next_: Next, word_end: Floats | None = None) -> Group:
         """Return a group as its next token has it."""
@@ -331,16 +331,16 @@ class SentenceSearch:
             on_result(sentence, result)
 
     def _steps(
-        self, groups: list[Group], tokens_next: list[Next], found: Found
+        self, groups: list[Group], tokens_next: list[Next], survivors: Found
     ) -> list[Step | None]:
         """Return the steps of the first replicate of each group, if they are kept."""
-        if found.trail is None:
+        if survivors.trail is None:
             return [None] * len(tokens_next)
         count = self.expansion.replicates
-        score = found.beam.score.double().cpu().numpy()[::count]
-        joint = found.beam.joint.double().cpu().numpy()[::count]
-        origin = found.beam.origin.cpu().numpy()[::count]
-        trail = found.trail[::count]
+        score = survivors.beam.score.double().cpu().numpy()[::count]
+        joint = survivors.beam.joint.double().cpu().numpy()[::count]
+        origin = survivors.beam.origin.cpu().numpy()[::count]
+        trail = survivors.trail[::count]
         before = [self._read(groups[n.parent], n).step for n in tokens_next]
         return [
             Step(score[row], joint[row], origin[row], trail[row], step)
@@ -372,8 +372,8 @@ class SentenceSearch:
         score = beam.score
         rows = self._live_rows(beam.is_alive & is_wanted.unsqueeze(1))
         counted = CountedModel(self.model, self.work, is_shared=self._shares_nodes)
-        found = counted.word_end_log_prob(beam.node.flatten()[rows]).to(score)
-        ends = torch.full_like(score, -torch.inf).flatten().index_copy(0, rows, found)
+        answers = counted.word_end_log_prob(beam.node.flatten()[rows]).to(score)
+        ends = torch.full_like(score, -torch.inf).flatten().index_copy(0, rows, answers)
         # With fixed shapes the model also answers for empty slots; these answers are meaningless.
         ends = ends.view_as(score).masked_fill(~beam.is_alive, -torch.inf)
         return ((score + ends).logsumexp(1) - score.logsumexp(1)).nan_to_num(0.0)

@@ -55,8 +55,8 @@ class ArpaSection:
     @property
     def values(self) -> Floats:
         """``(n-grams, 2)`` log probabilities and log backoff weights, in nats."""
-        found = np.array(self.log10).reshape(-1, 2)
-        return np.where(found <= LOG10_ZERO, -np.inf, found * NATS_PER_LOG10)
+        log10 = np.array(self.log10).reshape(-1, 2)
+        return np.where(log10 <= LOG10_ZERO, -np.inf, log10 * NATS_PER_LOG10)
 
 
 def build_model(sections: Sequence[ArpaSection], tokens: Sequence[str], path: Path) -> NgramModel:
@@ -247,11 +247,12 @@ class _Reading:
     def require_complete(self) -> None:
         """Raise an error if the file has no end, or other n-grams than it declares."""
         declared = [count for _, count in sorted(self._declared.items())]
-        found = [len(section) for section in self.sections]
-        is_numbered = sorted(self._declared) == list(range(1, len(found) + 1))
-        if not self._is_ended or not found or found != declared or not is_numbered:
+        listed = [len(section) for section in self.sections]
+        is_numbered = sorted(self._declared) == list(range(1, len(listed) + 1))
+        if not self._is_ended or not listed or listed != declared or not is_numbered:
             raise InputError(
-                f"is not a complete ARPA file: it declares {declared} n-grams and contains {found}",
+                f"is not a complete ARPA file: it declares {declared} n-grams and contains "
+                f"{listed}",
                 path=self.path,
                 remedy="create it again",
             )

@@ -103,15 +103,15 @@ class ArpaModel:
 
         If the file lists no ``</s>``, ends have no probability, and their values are NaN.
         """
-        found: list[Floats] = []
+        log_probs: list[Floats] = []
         for begin in range(0, len(sentences), _AT_ONCE):
             chunk = sentences[begin : begin + _AT_ONCE]
-            found += self._scorer.word_log_probs(chunk)
+            log_probs += self._scorer.word_log_probs(chunk)
             self._on_words(sum(map(len, chunk)))
         if not self._predicts_ends:
-            for scores in found:
+            for scores in log_probs:
                 scores[-1] = np.nan
-        return found
+        return log_probs
 
     def knows(self, word: str) -> bool:
         """Whether the file lists the word."""

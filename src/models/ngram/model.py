@@ -56,10 +56,10 @@ class NgramTable:
         keys = contexts * self.vocabulary_size + words
         rows = np.searchsorted(self.keys, keys)
         rows[rows == len(self.keys)] = 0
-        found = (contexts != ABSENT) & (len(self.keys) > 0)
+        is_listed = (contexts != ABSENT) & (len(self.keys) > 0)
         if len(self.keys):
-            found &= self.keys[rows] == keys
-        return np.where(found, rows, ABSENT)
+            is_listed &= self.keys[rows] == keys
+        return np.where(is_listed, rows, ABSENT)
 
 
 def find_all(tables: list[NgramTable], words: Ints, is_begin: Bools) -> list[Ints]:
@@ -67,13 +67,13 @@ def find_all(tables: list[NgramTable], words: Ints, is_begin: Bools) -> list[Int
 
     ``is_begin`` marks the begin symbol of each sentence; no n-gram crosses it.
     """
-    found = []
+    rows_by_order = []
     previous = np.zeros(len(words), dtype=np.int64)  # the empty context has row 0
     for table in tables:
         rows = table.find(previous, words)
-        found.append(rows)
+        rows_by_order.append(rows)
         previous = _shift(rows, is_begin)
-    return found
+    return rows_by_order
 
 
 def _shift(rows: Ints, is_begin: Bools) -> Ints:
@@ -213,11 +213,11 @@ def estimate_discounts(adjusted: Ints) -> tuple[float, float, float]:
     if min(n1, n2, n3, n4) == 0:
         return FALLBACK_DISCOUNTS
     y = n1 / (n1 + 2 * n2)
-    found = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
+    discounts = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
     # A discount of zero would leave no mass for words never seen after a context.
-    if any(not 0.0 < value <= k for k, value in enumerate(found, start=1)):
+    if any(not 0.0 < value <= k for k, value in enumerate(discounts, start=1)):
         return FALLBACK_DISCOUNTS
-    return found
+    return discounts
 
 
 # ----------------------------------------------------------------------------
@@ -282,14 +282,14 @@ class NgramModel:
         return scores
 
     def _score_text(self, text: Ints, is_begin: Bools) -> Floats:
-        found = find_all(self.tables, text, is_begin)
-        scores = self.log_probs[0][found[0]]
+        rows = find_all(self.tables, text, is_begin)
+        scores = self.log_probs[0][rows[0]]
         for level in range(1, self.order):
             # Backing off costs the weight of the context; an unlisted context has weight one.
-            context = np.concatenate([[ABSENT], found[level - 1][:-1]])
+            context = np.concatenate([[ABSENT], rows[level - 1][:-1]])
             context[is_begin] = ABSENT
             backed_off = scores + _look_up(self.log_backoffs[level - 1], context, 0.0)
-            scores = _look_up(self.log_probs[level], found[level], backed_off)
+            scores = _look_up(self.log_probs[level], rows[level], backed_off)
         return scores
 
     def save(self, path: Path) -> None:
@@ -464,10 +464,10 @@ class NgramMasses:
             self._after = masses_after(self._model, self._sets.follows_word)
         lengths = np.array([len(sentence) for sentence in sentences])
         text, is_begin = with_boundaries(np.concatenate(sentences), lengths)
-        found = find_all(self._model.tables, text, is_begin)
+        rows = find_all(self._model.tables, text, is_begin)
         masses = np.full(len(text), self._after[0][0])
         for level in range(1, self._model.order):
-            context = np.concatenate([[ABSENT], found[level - 1][:-1]])
+            context = np.concatenate([[ABSENT], rows[level - 1][:-1]])
             context[is_begin] = ABSENT
             known = context != ABSENT
             masses[known] = self._after[level][context[known]]
@@ -482,7 +482,7 @@ class NgramMasses:
         for place, token in enumerate(tokens):
             history = tokens[max(place - order + 1, 0) : place]
             # Shorter contexts than that of the model occur only at the beginning of a sentence.
-            histories += [(history, place < order, int(one)) for one in self._sets.alike(token)]
+            histories += [(history, place < order, int(piece)) for piece in self._sets.alike(token)]
             places += [place] * (len(histories) - len(places))
         log_probs = self._model.last_log_probs(histories)
         result = np.full(len(tokens), -np.inf)
@@ -492,7 +492,7 @@ class NgramMasses:
 
 def masses_after(model: NgramModel, is_member: Bools) -> list[Floats]:
     """Return the mass of a set of tokens after each listed context, by length of the context."""
-    probs = [np.exp(one) for one in model.log_probs]
+    probs = [np.exp(level_log_probs) for level_log_probs in model.log_probs]
     masses = [np.array([probs[0][is_member].sum()])]
     for level in range(1, model.order):
         table = model.tables[level]

@@ -207,8 +207,8 @@ class SequentialScorer:
             batch = PrefixBatch.of(trie).to(self._device)
             states = network.prefix_states(batch)
             if self._masses is None:
-                found = network.output.log_prob_after(states, batch.contexts, batch.targets)
-                return _on_host(found), None
+                log_prob = network.output.log_prob_after(states, batch.contexts, batch.targets)
+                return _on_host(log_prob), None
             log_probs = functional.log_softmax(network.output.logits(states), dim=-1)
             assert isinstance(self._masses, PieceMasses)
             rows = max(1, _MOST_LOG_PROBS // log_probs.shape[1])
@@ -218,8 +218,8 @@ class SequentialScorer:
                     batch.contexts.split(rows), batch.targets.split(rows), strict=True
                 )
             ]
-            found = log_probs[batch.contexts, batch.targets]
-            return _on_host(found), _on_host(torch.cat(masses))
+            log_prob = log_probs[batch.contexts, batch.targets]
+            return _on_host(log_prob), _on_host(torch.cat(masses))
 
     def _score_alone(self, split: EncodedSplit, numbers: Ints, results: list[_Scores]) -> None:
         """Score sentences without sharing, in batches of similar length."""
@@ -236,12 +236,12 @@ class SequentialScorer:
             for rows in plan_batches(split.lengths[numbers], _BATCHES, shuffle_seed=None):
                 members = numbers[rows]
                 batch = token_batch(split, members).to(self._device)
-                log_probs, found = self._score_batch(model, batch)
+                log_probs, masses_of_batch = self._score_batch(model, batch)
                 for row, number in enumerate(members.tolist()):
                     end = split.lengths[number] + 1
                     results[number] = (
                         log_probs[row, :end],
-                        None if found is None else found[row, :end],
+                        None if masses_of_batch is None else masses_of_batch[row, :end],
                     )
 
     def _score_batch(self, network: SequentialNetwork, batch: TokenBatch) -> _Scores:
@@ -253,10 +253,10 @@ class SequentialScorer:
         log_probs, masses = [], []
         rows = max(1, _MOST_LOG_PROBS // len(network.output.linear.weight))
         for some, wanted in zip(states.split(rows), targets.split(rows), strict=True):
-            found = functional.log_softmax(network.output.logits(some), dim=-1)
-            log_probs.append(found.gather(1, wanted.unsqueeze(1)).squeeze(1))
+            next_log_probs = functional.log_softmax(network.output.logits(some), dim=-1)
+            log_probs.append(next_log_probs.gather(1, wanted.unsqueeze(1)).squeeze(1))
             assert isinstance(self._masses, PieceMasses)
-            masses.append(self._masses(found, wanted))
+            masses.append(self._masses(next_log_probs, wanted))
         grid = torch.zeros(batch.targets.shape, dtype=states.dtype, device=states.device)
         return (
             _on_host(grid.masked_scatter(batch.is_token, torch.cat(log_probs))),
@@ -269,5 +269,5 @@ _Scores = tuple[Floats, Floats | None]
 
 
 def _on_host(values: Tensor) -> Floats:
-    found: Floats = values.double().cpu().numpy()
-    return found
+    array: Floats = values.double().cpu().numpy()
+    return array

@@ -364,31 +364,31 @@ def _steps(sizes: Sizes, steps: Sizes) -> list[list[Rows]]:
 class _Forward:
     """The forward pass, with all that the backward pass needs."""
 
-    def __init__(self, given: AttentionInputs, batch: TimedTreeBatch) -> None:
+    def __init__(self, inputs: AttentionInputs, batch: TimedTreeBatch) -> None:
         count = len(batch.constituent_label)
-        known = given.projected.stack
-        hidden = given.stack.recurrent.shape[1]
+        known = inputs.projected.stack
+        hidden = inputs.stack.recurrent.shape[1]
         self.batch = batch
         self.first = len(known) - 1  # the first constituent among the vectors
         self.inputs = known.new_empty(len(known) + count, 4 * hidden)
         self.inputs[: self.first], self.inputs[-1] = known[:-1], known[-1]
-        self.types = len(given.projected.forward)
+        self.types = len(inputs.projected.forward)
         self.forward, self.forward_begins = _chain(
-            given.projected.forward, batch.forward_vector, batch.forward_previous, count
+            inputs.projected.forward, batch.forward_vector, batch.forward_previous, count
         )
         self.backward, self.backward_begins = _chain(
-            given.projected.backward, batch.backward_vector, batch.backward_previous, count
+            inputs.projected.backward, batch.backward_vector, batch.backward_previous, count
         )
-        self.attention = AttentionCells(given.prepared, given.masks, batch.child_constituent)
+        self.attention = AttentionCells(inputs.prepared, inputs.masks, batch.child_constituent)
         self.layers = [
             stack_layer(known, batch.stack_below, hidden, starts=batch.stack_sizes[0])
-            for _ in range(1 + len(given.upper))
+            for _ in range(1 + len(inputs.upper))
         ]
 
-    def advance(self, part: _Round, given: AttentionInputs) -> None:
+    def advance(self, part: _Round, tensors: AttentionInputs) -> None:
         if part.composed[0].start < part.composed[0].stop:
-            self._compose(part.composed, given)
-        forward, backward = given.forward.recurrent.t(), given.backward.recurrent.t()
+            self._compose(part.composed, tensors)
+        forward, backward = tensors.forward.recurrent.t(), tensors.backward.recurrent.t()
         self.forward_begins.read(*part.forward_begins, forward)
         self.backward_begins.read(*part.backward_begins, backward)
         for rows in part.forward:
@@ -396,14 +396,14 @@ class _Forward:
         for rows in part.backward:
             self.backward.read(*rows, backward)
         if part.stack:
-            self._push(part.stack, given)
+            self._push(part.stack, tensors)
 
-    def _push(self, steps: list[Rows], given: AttentionInputs) -> None:
+    def _push(self, steps: list[Rows], tensors: AttentionInputs) -> None:
         """Compute one layer after the other, each for all steps."""
         all_rows = slice(steps[0][0], steps[-1][1])
         inputs = self.inputs.index_select(0, self.batch.stack_vector[all_rows])
-        self._steps(self.layers[0], steps, inputs, given.stack.recurrent)
-        for lower, layer, weights in zip(self.layers, self.layers[1:], given.upper, strict=False):
+        self._steps(self.layers[0], steps, inputs, tensors.stack.recurrent)
+        for lower, layer, weights in zip(self.layers, self.layers[1:], tensors.upper, strict=False):
             read = lower.state[all_rows, : lower.size]
             if weights.mask is not None:
                 read = read * weights.mask[all_rows]
@@ -416,7 +416,7 @@ class _Forward:
         for begin, end in steps:
             layer.advance(begin, end, inputs[begin - first : end - first], weight.t())
 
-    def _compose(self, group: ComposedRows, given: AttentionInputs) -> None:
+    def _compose(self, group: ComposedRows, tensors: AttentionInputs) -> None:
         rows, children = group
         batch, size = self.batch, self.forward.size
         read, top = self.attention.read[children], self.layers[-1]
@@ -425,11 +425,11 @@ class _Forward:
             :, :size
         ]
         hidden = top.state.index_select(0, batch.constituent_top[rows])[:, : top.size]
-        vectors = self.attention.advance(group, hidden, given.attention)
+        vectors = self.attention.advance(group, hidden, tensors.attention)
         for reader, inputs, first in (
-            (given.stack, self.inputs, self.first),
-            (given.forward, self.forward.inputs, self.types),
-            (given.backward, self.backward.inputs, self.types),
+            (tensors.stack, self.inputs, self.first),
+            (tensors.forward, self.forward.inputs, self.types),
+            (tensors.backward, self.backward.inputs, self.types),
         ):
             out = inputs[first + rows.start : first + rows.stop]
             torch.addmm(reader.bias, vectors, reader.inputs.t(), out=out)
@@ -446,19 +446,19 @@ def _chain(
 class _Backward:
     """The backward pass."""
 
-    def __init__(self, run: _Forward, given: AttentionInputs, gradient: Tensor) -> None:
-        self._run, self._given = run, given
+    def __init__(self, run: _Forward, tensors: AttentionInputs, gradient: Tensor) -> None:
+        self._run, self._tensors = run, tensors
         self.inputs = torch.zeros_like(run.inputs)
-        self.forward = CellChainBackward(run.forward, given.forward.recurrent)
-        self.backward = CellChainBackward(run.backward, given.backward.recurrent)
+        self.forward = CellChainBackward(run.forward, tensors.forward.recurrent)
+        self.backward = CellChainBackward(run.backward, tensors.backward.recurrent)
         self._forward_begins = CellChainBackward(
-            run.forward_begins, given.forward.recurrent, self.forward
+            run.forward_begins, tensors.forward.recurrent, self.forward
         )
         self._backward_begins = CellChainBackward(
-            run.backward_begins, given.backward.recurrent, self.backward
+            run.backward_begins, tensors.backward.recurrent, self.backward
         )
-        self.attention = AttentionCellsBackward(run.attention, given.attention)
-        recurrent = [given.stack.recurrent, *(layer.recurrent for layer in given.upper)]
+        self.attention = AttentionCellsBackward(run.attention, tensors.attention)
+        recurrent = [tensors.stack.recurrent, *(layer.recurrent for layer in tensors.upper)]
         self.layers = [
             CellsBackward(layer, weight)
             for layer, weight in zip(run.layers, recurrent, strict=True)
@@ -484,7 +484,7 @@ class _Backward:
             for begin, end in reversed(steps):
                 layer.advance(begin, end)
             if number > 0:
-                weights = self._given.upper[number - 1]
+                weights = self._tensors.upper[number - 1]
                 read = layer.gates[rows] @ weights.inputs
                 if weights.mask is not None:
                     read.mul_(weights.mask[rows])
@@ -493,9 +493,9 @@ class _Backward:
 
     def _compose(self, group: ComposedRows) -> None:
         rows, children = group
-        run, given, batch = self._run, self._given, self._run.batch
-        total = self._constituents(self.inputs, run.first)[rows] @ given.stack.inputs
-        for chain, weights in ((self.forward, given.forward), (self.backward, given.backward)):
+        run, tensors, batch = self._run, self._tensors, self._run.batch
+        total = self._constituents(self.inputs, run.first)[rows] @ tensors.stack.inputs
+        for chain, weights in ((self.forward, tensors.forward), (self.backward, tensors.backward)):
             total.addmm_(self._constituents(chain.inputs, run.types)[rows], weights.inputs)
         read, hidden = self.attention.advance(group, total)
         size = run.forward.size
@@ -511,11 +511,11 @@ class _Backward:
     def gradients(self) -> tuple[Tensor | None, ...]:
         """Return the gradients of all tensors in a row, after all rounds."""
         run, upper = self._run, []
-        for lower, layer, given in zip(
-            run.layers, self.layers[1:], self._given.upper, strict=False
+        for lower, layer, weights in zip(
+            run.layers, self.layers[1:], self._tensors.upper, strict=False
         ):
             read = lower.state[:, : lower.size]
-            read = read if given.mask is None else read * given.mask
+            read = read if weights.mask is None else read * weights.mask
             inputs, bias = layer.gates.t() @ read, layer.gates.sum(0)
             upper.append(UpperLayer(inputs, bias, layer.weight_gradient, mask=None))
         return AttentionInputs(
@@ -547,10 +547,10 @@ class _AttentionRounds(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, batch: TimedTreeBatch, *tensors: Tensor | None) -> Tensor:
-        given = AttentionInputs.of(tensors).by_column()
-        run = _Forward(given, batch)
+        inputs = AttentionInputs.of(tensors).by_column()
+        run = _Forward(inputs, batch)
         for part in _rounds(batch):
-            run.advance(part, given)
+            run.advance(part, inputs)
         ctx.save_for_backward(*tensors)
         ctx.run = run
         top = run.layers[-1]

@@ -110,10 +110,10 @@ class PlmSettings(DecoderSettings):
 
     def mistakes(self) -> list[str]:
         """Return the mistakes in a combination of settings."""
-        found = super().mistakes()
+        mistakes = super().mistakes()
         if self.structured_heads and self.shape.heads < 2:
-            found.append("structured_heads=true needs at least two heads")
-        return found
+            mistakes.append("structured_heads=true needs at least two heads")
+        return mistakes
 
 
 @dataclass(frozen=True, kw_only=True)

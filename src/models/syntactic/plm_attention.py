@@ -56,8 +56,8 @@ class SymbolMemory:
 
     def all_layers(self, rows: Tensor) -> Tensor:
         """``(layers, rows, …, 2 · hidden)`` keys and values."""
-        found = self._rows.index_select(1, rows.flatten())
-        return found.view(len(found), *rows.shape, -1)
+        read = self._rows.index_select(1, rows.flatten())
+        return read.view(len(read), *rows.shape, -1)
 
     def clear(self) -> None:
         """Drop all symbols."""

@@ -98,13 +98,13 @@ class NextSymbols:
     def _word_sums(self, states: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return logsumexp over words and, for a model over pieces, over those that begin one."""
         count = max(1, MOST_LOGITS // len(self._words))
-        found = [
+        sums = [
             self._some_sums(some, numbers)
             for some, numbers in zip(states.split(count), legal.split(count), strict=True)
         ]
-        if len(found) == 1:
-            return found[0]
-        words, begins = zip(*found, strict=True)
+        if len(sums) == 1:
+            return sums[0]
+        words, begins = zip(*sums, strict=True)
         if self._network.piece_bias is None:
             return torch.cat(words), None
         return torch.cat(words), torch.cat(begins)
@@ -314,9 +314,11 @@ class PlmSearch(SearchedModel):
             self._memory.write(number, memory)
             states = layer.after(states, attention(number, query))
         states = decoder.final_norm(states)
-        found = self._next(states, arena.column(numbers, "legal"))
-        ends = [] if found.word_end is None else [found.word_end.unsqueeze(1)]
-        torch.cat([states, found.words.unsqueeze(1), found.log_probs, *ends], dim=1, out=floats)
+        following = self._next(states, arena.column(numbers, "legal"))
+        ends = [] if following.word_end is None else [following.word_end.unsqueeze(1)]
+        torch.cat(
+            [states, following.words.unsqueeze(1), following.log_probs, *ends], dim=1, out=floats
+        )
         return arena.append(count)
 
     def _write_numbers(self, own: Tensor, changes: Tensor, rows: Tensor, new: Tensor) -> None:

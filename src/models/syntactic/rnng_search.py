@@ -108,8 +108,8 @@ class SearchActions:
 
     def log_probs(self, output: Tensor, state: Tensor) -> Tensor:
         """``(rows, columns)`` log probabilities, ``-inf`` for illegal actions."""
-        found = self.normalised(output, state)
-        return found if self._never is None else found + self._never.index_select(0, state)
+        log_probs = self.normalised(output, state)
+        return log_probs if self._never is None else log_probs + self._never.index_select(0, state)
 
     def normalised(self, output: Tensor, state: Tensor) -> Tensor:
         """``(rows, columns)`` log probabilities of all actions that were normalised together."""
@@ -294,12 +294,12 @@ class RnngSearch(SearchedModel):
         count = self._nodes.column("pieces", nodes)
         most = int(count.max()) if self._is_packed else self._nodes.most_pieces
         table = walked(self._nodes.arena["below"], nodes, most)
-        found: list[tuple[Tensor | None, Tensor]] = []
+        elements: list[tuple[Tensor | None, Tensor]] = []
         for number in range(most):
             place = (count - 1 - number).clamp(0, most - 1).unsqueeze(0)
             rows = count > number if number else None
-            found.append((rows, table.gather(0, place).squeeze(0)))
-        return found
+            elements.append((rows, table.gather(0, place).squeeze(0)))
+        return elements
 
     def _pushed_again(self, tops: Tensor, has_it: Tensor, elements: Tensor) -> Tensor:
         """Push elements on top of some rows; return the tops of all rows."""

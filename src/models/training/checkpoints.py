@@ -280,14 +280,14 @@ def _save_batch(trainer: pl.Trainer, seen: SeenLoss, path: Path) -> None:
 
 def _tensors(batch: Any) -> dict[str, Tensor]:
     """Return copies of the tensors of a batch, and its tuples of numbers as tensors."""
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for name, value in ((field.name, getattr(batch, field.name)) for field in fields(batch)):
         if is_dataclass(value):
-            found |= _tensors(value)
+            tensors |= _tensors(value)
         elif isinstance(value, Tensor | tuple | int):
             tensor = value if isinstance(value, Tensor) else torch.tensor(value)
-            found[name] = tensor.detach().cpu().clone().contiguous()
-    return found
+            tensors[name] = tensor.detach().cpu().clone().contiguous()
+    return tensors
 
 
 # ----------------------------------------------------------------------------
@@ -325,17 +325,17 @@ class StopSignals:
         """Handle the signals; only the main thread may do so."""
         if threading.current_thread() is not threading.main_thread():
             return
-        for one in SIGNALS:
-            previous = signal.signal(one, self._handle)
-            self._previous.setdefault(one, previous)
+        for number in SIGNALS:
+            previous = signal.signal(number, self._handle)
+            self._previous.setdefault(number, previous)
 
     def restore(self) -> None:
         """Reinstall the handlers from before."""
         if threading.current_thread() is not threading.main_thread():
             return
-        for one, previous in self._previous.items():
+        for number, previous in self._previous.items():
             # None: the handler was not installed from Python, and cannot be reinstalled.
-            signal.signal(one, signal.SIG_DFL if previous is None else previous)
+            signal.signal(number, signal.SIG_DFL if previous is None else previous)
 
     @contextmanager
     def deferred(self) -> Iterator[None]:

@@ -73,16 +73,16 @@ def placed(settings: TrainerSettings, environment: Mapping[str, str] = os.enviro
     """
     if settings.devices == 1 and settings.strategy == "auto":
         return ALONE
-    found = _from_torchrun(environment) or _from_srun(environment) or ALONE
-    if found.size == 1:
+    placement = _from_torchrun(environment) or _from_srun(environment) or ALONE
+    if placement.size == 1:
         return Placement(size=settings.devices, local_size=settings.devices)
-    if found.local_size != settings.devices:
+    if placement.local_size != settings.devices:
         raise ConfigError([
-            f"trainer.devices={settings.devices}, but {found.local_size} processes were "
-            f"started on this machine: set trainer.devices={found.local_size}, or start one "
+            f"trainer.devices={settings.devices}, but {placement.local_size} processes were "
+            f"started on this machine: set trainer.devices={placement.local_size}, or start one "
             "process, which starts the others"
         ])  # fmt: skip
-    return found
+    return placement
 
 
 def _from_torchrun(environment: Mapping[str, str]) -> Placement | None:

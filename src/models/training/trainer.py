@@ -48,11 +48,11 @@ class EpochBar(RichProgressBar):
 
     def get_metrics(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> Any:
         """Return the metrics beside the bar."""
-        found = super().get_metrics(trainer, pl_module)
-        found.pop("v_num", None)  # the number of a logger's folder
+        metrics = super().get_metrics(trainer, pl_module)
+        metrics.pop("v_num", None)  # the number of a logger's folder
         return {
             f"last {name}" if name.startswith(_OF_EPOCHS) else name: value
-            for name, value in found.items()
+            for name, value in metrics.items()
         }
 
     def _get_train_description(self, current_epoch: int) -> str:
