@@ -289,25 +289,18 @@ def _clustered(counts: scipy.sparse.csr_array, classes: int, most: int) -> Ints:
     seeds = min(classes, len(order))
     assigned = np.arange(seeds)
     for _ in range(_ROUNDS):
-        log_contexts = _log_contexts(sorted_counts[: len(assigned)], assigned, classes)
+        # Log probabilities of contexts, given the classes of words: (contexts, classes).
+        members = np.ones(len(assigned)), (assigned, np.arange(len(assigned)))
+        is_member = scipy.sparse.csr_array(members, shape=(classes, len(assigned)))
+        sums = (is_member @ sorted_counts[: len(assigned)]).toarray() + _LEAST
+        sums += _SMOOTHING * sums.sum(axis=0) / sums.sum()
+        log_contexts = np.ascontiguousarray(np.log(sums / sums.sum(axis=1, keepdims=True)).T)
         before, assigned = assigned, _assigned(sorted_counts, log_contexts, most)
         if np.array_equal(before, assigned):
             break
     result = np.empty_like(assigned)
     result[order] = assigned
     return result
-
-
-def _log_contexts(counts: scipy.sparse.csr_array, assigned: Ints, classes: int) -> Floats:
-    """``(contexts, classes)`` log probabilities of contexts, given the classes of words."""
-    rows = np.arange(len(assigned))
-    is_member = scipy.sparse.csr_array(
-        (np.ones(len(assigned)), (assigned, rows)), shape=(classes, len(assigned))
-    )
-    sums = (is_member @ counts).toarray() + _LEAST
-    sums += _SMOOTHING * sums.sum(axis=0) / sums.sum()
-    log_contexts: Floats = np.log(sums / sums.sum(axis=1, keepdims=True)).T
-    return np.ascontiguousarray(log_contexts)
 
 
 def _assigned(counts: scipy.sparse.csr_array, log_contexts: Floats, most: int) -> Ints:
@@ -345,13 +338,11 @@ class FactoredToken(NextToken):
         *,
         hidden: int,
         vocabulary_size: int,
-        bias: bool = True,
         never: Sequence[int] = (PAD_ID, BEGIN_ID),
         singles: int = 0,
+        **named: Any,
     ) -> None:
-        super().__init__(
-            hidden=hidden, vocabulary_size=vocabulary_size, bias=bias, never=never, singles=singles
-        )
+        super().__init__(hidden=hidden, vocabulary_size=vocabulary_size, never=never, **named)
         self._never = tuple(never)
         self._words = vocabulary_size - singles
         self.word_branches = class_count(self._words)
@@ -471,28 +462,15 @@ class FactoredToken(NextToken):
         return torch.cat([words, branches[..., self.word_branches :]], dim=-1)
 
 
-def make_output(
-    kind: OutputKind,
-    *,
-    hidden: int,
-    vocabulary_size: int,
-    bias: bool = True,
-    never: Sequence[int] = (PAD_ID, BEGIN_ID),
-    singles: int = 0,
-    has_pieces: bool = False,
-) -> NextToken:
-    """Return an output layer; ``singles`` symbols at the end of the vocabulary are no words."""
+def make_output(kind: OutputKind, *, has_pieces: bool = False, **named: Any) -> NextToken:
+    """Return an output layer, given the arguments of :class:`NextToken`."""
     if kind == "full":
-        return NextToken(
-            hidden=hidden, vocabulary_size=vocabulary_size, bias=bias, never=never, singles=singles
-        )
+        return NextToken(**named)
     if has_pieces:
         raise GardenpathError(
             "model.network.output=factored needs a vocabulary of whole words; use output=full"
         )
-    return FactoredToken(
-        hidden=hidden, vocabulary_size=vocabulary_size, bias=bias, never=never, singles=singles
-    )
+    return FactoredToken(**named)
 
 
 def learn_classes(network: nn.Module, split: EncodedSplit) -> None:

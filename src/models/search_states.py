@@ -9,7 +9,7 @@ of a :class:`SearchedModel`.
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import torch
@@ -203,6 +203,13 @@ _LIKELY = 512
 MOST_LOGITS = 1 << 22
 
 
+def in_parts(compute: Callable[..., Tensor], width: int, *tensors: Tensor) -> Tensor:
+    """Compute numbers from tensors of equal length, of which each row takes ``width`` logits."""
+    rows = max(1, MOST_LOGITS // width)
+    parts = [compute(*some) for some in zip(*(t.split(rows) for t in tensors), strict=True)]
+    return torch.cat(parts)
+
+
 class LazyWords:
     """The output layer over words.
 
@@ -219,30 +226,25 @@ class LazyWords:
 
     def log_prob(self, states: Tensor, words: Tensor, row: Tensor | None = None) -> Tensor:
         """``(rows,)`` log probabilities."""
-        rows = max(1, MOST_LOGITS // len(self._weight))
-        kinds = [None] * len(words.split(rows)) if row is None else row.split(rows)
-        parts = [
-            self._log_prob(some, wanted, kind)
-            for some, wanted, kind in zip(states.split(rows), words.split(rows), kinds, strict=True)
-        ]
-        return torch.cat(parts) if parts else states.new_zeros(0)
+
+        def compute(states: Tensor, words: Tensor, row: Tensor) -> Tensor:
+            logits = functional.linear(states, self._weight, self._bias)
+            if self._pieces is not None:
+                logits = logits + self._pieces[row]
+            return -functional.cross_entropy(logits, words, reduction="none")
+
+        return in_parts(compute, len(self._weight), states, words, words if row is None else row)
 
     def begins_log_prob(self, states: Tensor, row: Tensor) -> Tensor:
         """``(rows,)`` log probabilities that a piece begins a word."""
-        assert self._pieces is not None
-        rows = max(1, MOST_LOGITS // len(self._weight))
-        parts = []
-        for some, kind in zip(states.split(rows), row.split(rows), strict=True):
-            logits = functional.linear(some, self._weight, self._bias) + self._pieces[kind]
-            begins = (logits + self._pieces[BEGINS]).logsumexp(1)
-            parts.append(begins - logits.logsumexp(1))
-        return torch.cat(parts) if parts else states.new_zeros(0)
+        pieces = self._pieces
+        assert pieces is not None
 
-    def _log_prob(self, states: Tensor, words: Tensor, row: Tensor | None) -> Tensor:
-        logits = functional.linear(states, self._weight, self._bias)
-        if self._pieces is not None:
-            logits = logits + self._pieces[row]
-        return -functional.cross_entropy(logits, words, reduction="none")
+        def compute(states: Tensor, row: Tensor) -> Tensor:
+            logits = functional.linear(states, self._weight, self._bias) + pieces[row]
+            return (logits + pieces[BEGINS]).logsumexp(1) - logits.logsumexp(1)
+
+        return in_parts(compute, len(self._weight), states, row)
 
     def bound(self, states: Tensor, words: Tensor, row: Tensor | None = None) -> Tensor:
         """``(rows,)`` upper bounds of the log probabilities."""
@@ -450,11 +452,12 @@ class SearchedModel(abc.ABC):
         """Return ``(rows,)`` log probabilities that the word just read does not continue."""
         assert self.is_continuation is not None
         pieces = self.is_continuation.nonzero().squeeze(1)
-        parts = [
-            self.word_log_prob(some.repeat_interleave(len(pieces)), pieces.repeat(len(some)))
-            for some in nodes.split(max(1, MOST_LOGITS // len(pieces)))
-        ]
-        inside = torch.cat(parts).view(len(nodes), -1).logsumexp(1)
+
+        def inside_word(nodes: Tensor) -> Tensor:
+            each = nodes.repeat_interleave(len(pieces)), pieces.repeat(len(nodes))
+            return self.word_log_prob(*each).view(len(nodes), -1).logsumexp(1)
+
+        inside = in_parts(inside_word, len(pieces), nodes)
         return torch.log1p(-(self.log_probs(nodes)[:, Column.WORD] + inside).exp().clamp(max=1.0))
 
     def settle(self, nodes: Tensor, is_alive: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from gardenpath.data.encoding import EncodedSplit
 from gardenpath.data.trees.legality import Column
@@ -29,7 +29,7 @@ from gardenpath.models.registry import (
     load_subwords,
     load_vocabulary,
 )
-from gardenpath.models.weights import load_weights, save_weights
+from gardenpath.models.weights import load_arrays, load_weights, save_arrays, save_weights
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.schema import read
 from gardenpath.store.run_folder import RunFolder
@@ -302,8 +302,8 @@ def test_weights_of_another_shape_are_named(copied: Path) -> None:
 def test_missing_and_superfluous_weights_are_named(tmp_path: Path) -> None:
     network = torch.nn.Linear(2, 2)
     save_weights(network, tmp_path / "w")
-    weights = load_file(tmp_path / "w")
-    save_file({"weight": weights["weight"], "extra": torch.zeros(1)}, tmp_path / "w")
+    weights = load_arrays(tmp_path / "w")
+    save_arrays({"weight": weights["weight"], "extra": np.zeros(1)}, tmp_path / "w")
     with pytest.raises(RunError, match="bias, extra"):
         load_weights(network, tmp_path / "w")
 

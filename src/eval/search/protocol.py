@@ -101,7 +101,7 @@ Answer = Callable[[Tensor, Tensor], Tensor]
 
 
 class CountedModel:
-    """A model whose calls are counted.
+    """The calls of a model, counted.
 
     With ``is_shared``, identical rows are computed once, which requires comparing the rows.
     """
@@ -112,22 +112,18 @@ class CountedModel:
         self._is_shared = is_shared
 
     def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
-        """Return ``(rows,)`` nodes after structural actions."""
         self._work.steps += 1
         return self._ask(self._model.advance, nodes, columns, "expanded")
 
     def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """Return ``(rows,)`` log probabilities of words, given that the next event is a word."""
         return self._ask(self._model.word_log_prob, nodes, words, "word_scores")
 
     def word_end_log_prob(self, nodes: Tensor) -> Tensor:
-        """Return ``(rows,)`` log probabilities that the word just read does not continue."""
         return self._ask(
             lambda some, _: self._model.word_end_log_prob(some), nodes, torch.zeros_like(nodes)
         )
 
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """Return ``(rows,)`` nodes after words."""
         return self._ask(self._model.shift, nodes, words)
 
     def _ask(self, answer: Answer, nodes: Tensor, events: Tensor, counter: str = "") -> Tensor:

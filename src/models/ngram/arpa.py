@@ -112,9 +112,22 @@ def _built(
     sections: Sequence[ArpaSection], missing: Sequence[Ints], size: int
 ) -> NgramModel | None:
     """Return the model of listed and missing n-grams; None if others are missing."""
-    model = _unigrams(sections[0], size)
+    log_probs, log_backoffs = np.full(size, -np.inf), np.zeros(size)
+    words, unigrams = sections[0].grams[:, 0], sections[0].values
+    log_probs[words], log_backoffs[words] = unigrams[:, 0], unigrams[:, 1]
+    # The begin symbol is never predicted, whatever number a file gives it (KenLM writes 0).
+    log_probs[BEGIN_ID] = -np.inf
+    model = NgramModel(
+        tables=[NgramTable(np.arange(size), size)],
+        log_probs=[log_probs],
+        log_backoffs=[log_backoffs],
+    )
     for section, absent in zip(sections[1:], missing[1:], strict=True):
-        inserted = np.stack([_backed_off(model, absent), np.zeros(len(absent))], axis=1)
+        # Log probabilities by backing off, and backoff weights of one.
+        inserted = np.zeros((len(absent), 2))
+        if len(absent):
+            weights = model.log_backoffs[-1][_rows(model, absent[:, :-1])]
+            inserted[:, 0] = model.score_ngrams(absent) + weights
         grams = np.concatenate([section.grams, absent])
         contexts = _rows(model, grams[:, :-1])
         if (contexts == ABSENT).any():
@@ -128,33 +141,12 @@ def _built(
     return model
 
 
-def _unigrams(section: ArpaSection, size: int) -> NgramModel:
-    log_probs, log_backoffs = np.full(size, -np.inf), np.zeros(size)
-    words, values = section.grams[:, 0], section.values
-    log_probs[words], log_backoffs[words] = values[:, 0], values[:, 1]
-    # The begin symbol is never predicted, whatever number a file gives it (KenLM writes 0).
-    log_probs[BEGIN_ID] = -np.inf
-    return NgramModel(
-        tables=[NgramTable(np.arange(size), size)],
-        log_probs=[log_probs],
-        log_backoffs=[log_backoffs],
-    )
-
-
 def _rows(model: NgramModel, grams: Ints) -> Ints:
     """``(n-grams,)`` rows of n-grams of the highest order of a model, ``ABSENT`` if not listed."""
     rows = grams[:, 0]
     for level in range(1, grams.shape[1]):
         rows = model.tables[level].find(rows, grams[:, level])
     return rows
-
-
-def _backed_off(model: NgramModel, grams: Ints) -> Floats:
-    """``(n-grams,)`` log probabilities of n-grams that are one word longer than the order."""
-    if not len(grams):
-        return np.zeros(0)
-    weights: Floats = model.log_backoffs[-1][_rows(model, grams[:, :-1])]
-    return model.score_ngrams(grams) + weights
 
 
 # ----------------------------------------------------------------------------
@@ -212,19 +204,16 @@ class _Reading:
         elif not self.sections and (match := _COUNT.fullmatch(text)):
             self._declared[int(match[1])] = int(match[2])
         elif match := _SECTION.fullmatch(text):
-            self._begin_section(int(match[1]), number)
+            self.sections.append(ArpaSection(order := len(self.sections) + 1))
+            if int(match[1]) != order:
+                problem = f"\\{int(match[1])}-grams: where \\{order}-grams: is expected"
+                remedy = "sections are in the order of their n-grams, from 1"
+                raise InputError(problem, path=self.path, line=number, remedy=remedy)
         elif text == "\\end\\":
             self._is_ended = True
         elif text and self.sections:
             self._read_entry(text, number)
         return self._is_ended
-
-    def _begin_section(self, order: int, number: int) -> None:
-        self.sections.append(ArpaSection(len(self.sections) + 1))
-        if order != len(self.sections):
-            problem = f"\\{order}-grams: where \\{len(self.sections)}-grams: is expected"
-            remedy = "sections are in the order of their n-grams, from 1"
-            raise InputError(problem, path=self.path, line=number, remedy=remedy)
 
     def _read_entry(self, text: str, number: int) -> None:
         section = self.sections[-1]

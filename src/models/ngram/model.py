@@ -149,8 +149,13 @@ def estimate(
     already interpolated, so that scoring only has to back off.
     """
     tables, counts = count_ngrams(words, is_begin, order=order, vocabulary_size=vocabulary_size)
-    begins = _begins_sentence(tables)
-    adjusted = _adjusted_counts(tables, counts, begins)
+    adjusted, begins = [], np.arange(vocabulary_size) == BEGIN_ID
+    for level, count in enumerate(counts[:-1]):
+        # Each distinct longer n-gram adds one to the count of its suffix.
+        preceded = np.bincount(suffix_rows(tables, level + 2), minlength=len(count))
+        adjusted.append(np.where(begins, count, preceded))
+        begins = begins[tables[level + 1].contexts]
+    adjusted.append(counts[-1].copy())
     adjusted[0][list(NOT_PREDICTED)] = 0
 
     probabilities: list[Floats] = []
@@ -169,27 +174,6 @@ def estimate(
     backoffs.append(np.ones(len(tables[-1])))
     with np.errstate(divide="ignore"):
         return tables, [np.log(p) for p in probabilities], [np.log(b) for b in backoffs]
-
-
-def _begins_sentence(tables: list[NgramTable]) -> list[Bools]:
-    marks = [np.arange(len(tables[0])) == BEGIN_ID]
-    for table in tables[1:]:
-        marks.append(marks[-1][table.contexts])
-    return marks
-
-
-def _adjusted_counts(
-    tables: list[NgramTable], counts: list[Ints], begins: list[Bools]
-) -> list[Ints]:
-    adjusted = []
-    for level, count in enumerate(counts):
-        if level == len(tables) - 1:
-            adjusted.append(count.copy())
-            continue
-        # Each distinct longer n-gram adds one to the count of its suffix.
-        preceded = np.bincount(suffix_rows(tables, level + 2), minlength=len(count))
-        adjusted.append(np.where(begins[level], count, preceded))
-    return adjusted
 
 
 def _discounted(adjusted: Ints, contexts: Ints, context_count: int) -> tuple[Floats, Floats]:
@@ -502,14 +486,9 @@ def masses_after(model: NgramModel, is_member: Bools) -> list[Floats]:
         size = len(model.tables[level - 1])
         listed = np.bincount(contexts, weights=probs[level][longer], minlength=size)
         covered = np.bincount(contexts, weights=probs[level - 1][shorter], minlength=size)
-        below = masses[level - 1][_shorter_contexts(model, level)]
+        # Contexts without their first tokens; those of one token become the empty context.
+        shorter_contexts = suffix_rows(model.tables, level) if level > 1 else np.zeros(size, int)
+        below = masses[level - 1][shorter_contexts]
         weight = np.exp(model.log_backoffs[level - 1])
         masses.append(listed + weight * np.maximum(below - covered, 0.0))
     return masses
-
-
-def _shorter_contexts(model: NgramModel, level: int) -> Ints:
-    """Return, for each context of ``level`` tokens, the row of the context without its first."""
-    if level == 1:
-        return np.zeros(len(model.tables[0]), dtype=np.int64)
-    return suffix_rows(model.tables, level)

@@ -176,76 +176,42 @@ def compacted(
     old: Blocks, survivors: Survivors, plan: Plan, memory: SymbolMemory, *, places: int
 ) -> Blocks:
     """Build new blocks of so many places from the needed places of the old ones and the memory."""
-    # The needed places move to the front, in order.
+    # The needed places move to the front, in order: those of the old block, and symbols.
     order = (~plan.is_needed).to(torch.int8).argsort(dim=1, stable=True)[:, :places]
-    is_old = order < old.places
-    symbol = plan.symbol.gather(1, (order - old.places).clamp(min=0))
-    move = _Move(plan.source, order.clamp(max=max(old.places - 1, 0)), is_old, symbol)
-    is_read, position = _read_places(old, survivors, plan, move)
-    keys, values = move.keys_and_values(old, memory)
-    return Blocks(
-        keys=keys,
-        values=values,
-        is_read=is_read,
-        hidden=_additive(is_read, keys.dtype).flatten(0, 1),
-        position=position,
-    )
-
-
-def _read_places(
-    old: Blocks, survivors: Survivors, plan: Plan, move: _Move
-) -> tuple[Tensor, Tensor]:
-    """Return which survivor has read which new place, and the positions of the places."""
+    is_old, place = order < old.places, order.clamp(max=max(old.places - 1, 0))
     groups, beam, steps = survivors.chain.shape
-    places = move.place.shape[1]
     # One more place is for links that do not exist.
     is_read = plan.read.new_zeros((groups, beam, places + 1))
     position = survivors.position.new_zeros((groups, places + 1))
     if old.places:
-        index = move.place.unsqueeze(1).expand(-1, beam, -1)
-        is_read[..., :places] = plan.read.gather(2, index) & move.is_old.unsqueeze(1)
-        position[:, :places] = old.position[move.source].gather(1, move.place)
-    place = plan.place.masked_fill(survivors.chain == NO_SYMBOL, places)
-    is_read.scatter_(2, place, True)
+        index = place.unsqueeze(1).expand(-1, beam, -1)
+        is_read[..., :places] = plan.read.gather(2, index) & is_old.unsqueeze(1)
+        position[:, :places] = old.position[plan.source].gather(1, place)
+    link = plan.place.masked_fill(survivors.chain == NO_SYMBOL, places)
+    is_read.scatter_(2, link, True)
     back = torch.arange(steps, device=place.device)
-    position.scatter_(1, place.flatten(1), (survivors.position.unsqueeze(2) - back).flatten(1))
-    return is_read[..., :places], position[:, :places]
+    position.scatter_(1, link.flatten(1), (survivors.position.unsqueeze(2) - back).flatten(1))
+    is_read = is_read[..., :places]
+    symbol = plan.symbol.gather(1, (order - old.places).clamp(min=0))
+    # (layers, groups, places, 2, heads, width)
+    added = memory.all_layers(symbol).unflatten(3, (2, old.keys.shape[2], -1))
 
+    def moved(vectors: Tensor, new: Tensor) -> Tensor:
+        layers, _, heads, _, width = vectors.shape
+        if old.places:
+            index = place.view(1, groups, 1, -1, 1).expand(layers, -1, heads, -1, width)
+            kept = vectors[:, plan.source].gather(3, index)
+            new = torch.where(is_old.view(1, groups, 1, -1, 1), kept, new)
+        return new.contiguous()
 
-@dataclass(frozen=True)
-class _Move:
-    """The origin of each place of the new blocks: a place of an old block, or a symbol."""
-
-    source: Tensor
-    place: Tensor
-    is_old: Tensor
-    symbol: Tensor
-
-    def keys_and_values(self, old: Blocks, memory: SymbolMemory) -> tuple[Tensor, Tensor]:
-        """``(layers, groups, heads, places, width)`` each."""
-        heads = old.keys.shape[2]
-        # (layers, groups, places, 2, heads, width)
-        added = memory.all_layers(self.symbol).unflatten(3, (2, heads, -1))
-        return (
-            self._vectors(old.keys, added[:, :, :, 0].transpose(2, 3)),
-            self._vectors(old.values, added[:, :, :, 1].transpose(2, 3)),
-        )
-
-    def _vectors(self, old: Tensor, added: Tensor) -> Tensor:
-        layers, _, heads, places, width = old.shape
-        if not places:
-            first: Tensor = added.contiguous()
-            return first
-        groups = len(self.source)
-        index = self.place.view(1, groups, 1, -1, 1)
-        kept = old[:, self.source].gather(3, index.expand(layers, -1, heads, -1, width))
-        result: Tensor = torch.where(self.is_old.view(1, groups, 1, -1, 1), kept, added)
-        return result.contiguous()
-
-
-def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return zero where the mask is true and ``-inf`` elsewhere."""
-    return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, -torch.inf)
+    hidden = torch.zeros_like(is_read, dtype=old.keys.dtype).masked_fill_(~is_read, -torch.inf)
+    return Blocks(
+        keys=moved(old.keys, added[:, :, :, 0].transpose(2, 3)),
+        values=moved(old.values, added[:, :, :, 1].transpose(2, 3)),
+        is_read=is_read,
+        hidden=hidden.flatten(0, 1),
+        position=position[:, :places],
+    )
 
 
 # ----------------------------------------------------------------------------

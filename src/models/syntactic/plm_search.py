@@ -18,13 +18,13 @@ from gardenpath.data.words.vocabulary import BEGIN_ID
 from gardenpath.errors import GardenpathError
 from gardenpath.models.search_states import (
     BEGINS,
-    MOST_LOGITS,
     START_STATE,
     STEPS_PER_WORD,
     Arena,
     ColumnBias,
     SearchedModel,
     continuations,
+    in_parts,
 )
 from gardenpath.models.sequential.networks import Block
 from gardenpath.models.syntactic.plm import PlmNetwork
@@ -97,27 +97,20 @@ class NextSymbols:
 
     def _word_sums(self, states: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return logsumexp over words and, for a model over pieces, over those that begin one."""
-        count = max(1, MOST_LOGITS // len(self._words))
-        sums = [
-            self._some_sums(some, numbers)
-            for some, numbers in zip(states.split(count), legal.split(count), strict=True)
-        ]
-        if len(sums) == 1:
-            return sums[0]
-        words, begins = zip(*sums, strict=True)
-        if self._network.piece_bias is None:
-            return torch.cat(words), None
-        return torch.cat(words), torch.cat(begins)
-
-    def _some_sums(self, states: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
-        logits = torch.addmm(self._excluded, states, self._words.t())
         bias = self._network.piece_bias
-        if bias is None:
-            # Faster than logsumexp, which makes several passes over the logits.
-            some = logits[:, self._some_word]
-            return some - logits.log_softmax(1)[:, self._some_word], None
-        begins = (logits + bias[BEGINS]).logsumexp(1)
-        return (logits + bias[self.piece_rows.index_select(0, legal)]).logsumexp(1), begins
+
+        def compute(states: Tensor, legal: Tensor) -> Tensor:
+            logits = torch.addmm(self._excluded, states, self._words.t())
+            if bias is None:
+                # Faster than logsumexp, which makes several passes over the logits.
+                some = logits[:, self._some_word]
+                return some - logits.log_softmax(1)[:, self._some_word]
+            allowed = bias[self.piece_rows.index_select(0, legal)]
+            sums = [(logits + allowed).logsumexp(1), (logits + bias[BEGINS]).logsumexp(1)]
+            return torch.stack(sums, dim=1)
+
+        sums = in_parts(compute, len(self._words), states, legal)
+        return (sums, None) if bias is None else (sums[:, 0], sums[:, 1])
 
 
 # ----------------------------------------------------------------------------

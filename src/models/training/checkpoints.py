@@ -382,19 +382,16 @@ class StopSignals:
 
     def _handle(self, number: int, _frame: object) -> None:
         if os.getpid() != self._owner:
-            self._handle_in_child(number)
+            # A forked process ends; workers that load batches are ended by the training.
+            if not self._is_deferred:
+                signal.signal(number, signal.SIG_DFL)
+                os.kill(os.getpid(), number)
             return
         is_again = self.received == signal.SIGINT and number == signal.SIGINT
         if self.received is None:
             self.received = signal.Signals(number)
         if is_again or not self._is_deferred:
             raise self.error()
-
-    def _handle_in_child(self, number: int) -> None:
-        """Let a forked process end; workers that load batches are ended by the training."""
-        if not self._is_deferred:
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
 
 
 @contextmanager
@@ -434,17 +431,12 @@ def is_requeued(number: int) -> bool:
     return number in _REQUEUE and "SLURM_JOB_ID" in os.environ
 
 
-def _slurm_job() -> str:
-    """Return the number of this SLURM job; that of one task of an array has two parts."""
-    array = os.environ.get("SLURM_ARRAY_JOB_ID")
-    if array is not None:
-        return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}"
-    return os.environ["SLURM_JOB_ID"]
-
-
 def requeue() -> None:
     """Put the SLURM job of this process into the queue again."""
-    job = _slurm_job()
+    array, job = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ["SLURM_JOB_ID"]
+    if array is not None:
+        # The number of one task of an array has two parts.
+        job = f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}"
     try:
         subprocess.run(["scontrol", "requeue", job], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
