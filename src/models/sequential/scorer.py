@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -92,9 +92,9 @@ class PrefixBatch(TensorBatch):
     @staticmethod
     def of(trie: PrefixTrie) -> PrefixBatch:
         """Convert the trie to tensors."""
-        arrays = [getattr(trie, field.name) for field in fields(PrefixBatch)[:-1]]
-        sizes = tuple(np.bincount(trie.depths).tolist())
-        return PrefixBatch(*map(torch.from_numpy, arrays), sizes=sizes)
+        names = [field.name for field in fields(PrefixBatch) if field.name != "sizes"]
+        tensors: dict[str, Any] = {n: torch.from_numpy(getattr(trie, n)) for n in names}
+        return PrefixBatch(**tensors, sizes=tuple(np.bincount(trie.depths).tolist()))
 
     def is_ancestor(self) -> Tensor:
         """``(prefixes, prefixes)``: whether the second is a prefix of the first, or equal to it."""

@@ -242,7 +242,7 @@ class CellChainBackward(CellsBackward):
         self, chain: CellChain, weight: Tensor, after: CellChainBackward | None = None
     ) -> None:
         super().__init__(chain, weight, None if after is None else after.state)
-        self.inputs = torch.zeros_like(chain.inputs) if after is None else after.inputs
+        self.inputs: Tensor = torch.zeros_like(chain.inputs) if after is None else after.inputs
         self._vector = chain.vector
 
     def read(self, begin: int, end: int) -> None:
