@@ -203,15 +203,13 @@ class SentenceSearch:
     def _rows(self, groups: Sequence[int]) -> Tensor:
         """Return the rows of groups: each has one for each of its replicates."""
         count = self.expansion.replicates
-        rows = np.repeat(np.array(groups, dtype=np.int64) * count, count)
-        rows += np.tile(np.arange(count), len(groups))
-        return torch.tensor(rows, device=self.model.device)
+        rows = np.array(groups, dtype=np.int64)[:, None] * count + np.arange(count)
+        return torch.tensor(rows.ravel(), device=self.model.device)
 
     def _repeated(self, values: Sequence[int] | Sequence[bool]) -> Tensor:
         """Return the values of groups for each of their rows, on the device."""
-        kind = torch.bool if all(isinstance(value, bool) for value in values) else torch.long
         rows = [value for value in values for _ in range(self.expansion.replicates)]
-        return torch.tensor(rows, dtype=kind, device=self.model.device)
+        return torch.tensor(rows, device=self.model.device)
 
     def _targets(self, groups: list[Group], tokens_next: list[Next]) -> Targets:
         parents = {n.parent for n in tokens_next}
@@ -351,11 +349,14 @@ class SentenceSearch:
         """Let all survivors read the token."""
         words = tokens.unsqueeze(1).expand_as(beam.node)
         rows = self._live_rows(beam.is_alive)
-        counted = CountedModel(self.model, self.work, is_shared=self._shares_nodes)
         flat = beam.node.flatten()
-        nodes = counted.shift(flat[rows], words.flatten()[rows])
+        nodes = self._counted.shift(flat[rows], words.flatten()[rows])
         node = flat.index_copy(0, rows, nodes).view_as(beam.node)
         return after_word(beam.score, beam.joint, node, beam.depth)
+
+    @property
+    def _counted(self) -> CountedModel:
+        return CountedModel(self.model, self.work, is_shared=self._shares_nodes)
 
     def _live_rows(self, is_alive: Tensor) -> Tensor:
         """Return the rows to compute: those of live hypotheses if packed, else all."""
@@ -371,8 +372,7 @@ class SentenceSearch:
         beam = self.expansion.ended.of_beam(beam)
         score = beam.score
         rows = self._live_rows(beam.is_alive & is_wanted.unsqueeze(1))
-        counted = CountedModel(self.model, self.work, is_shared=self._shares_nodes)
-        answers = counted.word_end_log_prob(beam.node.flatten()[rows]).to(score)
+        answers = self._counted.word_end_log_prob(beam.node.flatten()[rows]).to(score)
         ends = torch.full_like(score, -torch.inf).flatten().index_copy(0, rows, answers)
         # With fixed shapes the model also answers for empty slots; these answers are meaningless.
         ends = ends.view_as(score).masked_fill(~beam.is_alive, -torch.inf)
