@@ -207,7 +207,7 @@ def in_parts(compute: Callable[..., Tensor], width: int, *tensors: Tensor) -> Te
     """Compute numbers from tensors of equal length, of which each row takes ``width`` logits."""
     rows = max(1, MOST_LOGITS // width)
     parts = [compute(*some) for some in zip(*(t.split(rows) for t in tensors), strict=True)]
-    return torch.cat(parts)
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 class LazyWords:
