@@ -17,7 +17,7 @@ from torch.nn import functional
 from benchmarks.peer_search import Begin
 from gardenpath.data.trees.legality import MOST_OPEN, Column, Kind
 from gardenpath.models.search_states import START_STATE, STATES_PER_KIND, state_bits
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.rnng import RnngNetwork, StackLstm
 from gardenpath.models.syntactic.rnng_stack import Children, Compose, make_composer
 
 _MOST_ROOM = 104
@@ -36,6 +36,27 @@ def copied_stacks(network: RnngNetwork) -> Begin:
         return CopiedStacks(network, composer, groups, max(room, 8))
 
     return begin
+
+
+def stack_step(stack: StackLstm, vectors: Tensor, below: Tensor) -> Tensor:
+    """``(rows, state_size)`` states of vectors pushed on top of the states ``below``."""
+    states: list[Tensor] = []
+    inputs = vectors
+    for layer, before in enumerate(below.chunk(len(stack.input), dim=1)):
+        hidden, cell = before.chunk(2, dim=1)
+        gates = functional.linear(inputs, stack.input[layer], stack.bias[layer])
+        gates = gates + functional.linear(hidden, stack.recurrent[layer])
+        into, forget, new, out = gates.chunk(4, dim=1)
+        cell = forget.sigmoid() * cell + into.sigmoid() * new.tanh()
+        hidden = out.sigmoid() * cell.tanh()
+        states += [hidden, cell]
+        inputs = stack.dropout(hidden)
+    return torch.cat(states, dim=1)
+
+
+def stack_top(stack: StackLstm, states: Tensor) -> Tensor:
+    """Return the hidden state of the top layer."""
+    return states.chunk(2 * len(stack.input), dim=1)[-2]
 
 
 class CopiedStacks:
@@ -109,7 +130,7 @@ class CopiedStacks:
 
     def _output(self, rows: Tensor) -> Tensor:
         network = self._network
-        hidden = network.stack.top_hidden(self._hidden_and_cell[rows, self._top[rows]])
+        hidden = stack_top(network.stack, self._hidden_and_cell[rows, self._top[rows]])
         return functional.relu(network.to_output(hidden))
 
     def _legal(self) -> Tensor:
@@ -150,7 +171,9 @@ class CopiedStacks:
         below = self._hidden_and_cell[rows, self._top[rows].clamp(min=0)]
         below = below * (self._top[rows] >= 0).unsqueeze(1)
         self._top[rows] += 1
-        self._hidden_and_cell[rows, self._top[rows]] = self._network.stack.step(vectors, below)
+        self._hidden_and_cell[rows, self._top[rows]] = stack_step(
+            self._network.stack, vectors, below
+        )
         self._vector[rows, self._top[rows]] = vectors
 
     def _close(self, rows: Tensor) -> Tensor:

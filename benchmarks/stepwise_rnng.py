@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from benchmarks.copying_rnng import stack_step, stack_top
 from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.stack_plan import StackPlan
 from gardenpath.data.encoding import EncodedSplit
@@ -174,8 +175,7 @@ class Stacks:
     """Stacks of fixed size, one for each sentence of a batch."""
 
     def __init__(self, network: RnngNetwork, count: int, room: int) -> None:
-        self._step = network.stack.step
-        self._top_hidden = network.stack.top_hidden
+        self._stack = network.stack
         self._states = network.start.new_zeros(count, room, network.stack.state_size)
         self._vectors = network.start.new_zeros(count, room, len(network.start))
         self._label = torch.full((count, room), _NO_LABEL)
@@ -183,13 +183,13 @@ class Stacks:
 
     def top_hidden(self) -> Tensor:
         top = self._states[torch.arange(len(self._height)), self._height - 1]
-        return self._top_hidden(top)
+        return stack_top(self._stack, top)
 
     def push(self, rows: Tensor, vectors: Tensor, label: Tensor) -> None:
         height = self._height[rows]
         below = self._states[rows, (height - 1).clamp(min=0)]
         below = below * (height > 0).unsqueeze(1)
-        new = self._step(vectors, below)
+        new = stack_step(self._stack, vectors, below)
         self._states[rows, height] = new
         self._vectors[rows, height] = vectors
         self._label[rows, height] = label

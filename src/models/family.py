@@ -1,7 +1,7 @@
 """The interface of model families: their settings, and how to build their models.
 
-Each family has its own folder and one entry in :mod:`families`. Modules that need torch are
-imported inside the methods, so that settings can be read without it.
+Each family has one entry in :mod:`gardenpath.registry`. Settings are read without torch, so modules
+that need it are imported inside the methods.
 """
 
 from __future__ import annotations
@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     from gardenpath.data.arrays import Floats
     from gardenpath.data.batches.tokens import Collate
     from gardenpath.data.encoding import EncodedSplit
-    from gardenpath.data.preparation import PreparedCorpus
     from gardenpath.data.trees.legality import Strategy
     from gardenpath.data.words.pieces import Boundary, BoundaryChoice
     from gardenpath.data.words.vocabulary import Vocabulary
-    from gardenpath.models.ngram.model import NgramModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,14 +63,6 @@ class Family(abc.ABC):
     settings: ClassVar[type[ModelSettings]]
     scores_version: ClassVar[int] = 1
     needs_trees: ClassVar[bool] = False
-
-
-class EstimatedFamily(Family):
-    """Models that are estimated from counts in one pass."""
-
-    @abc.abstractmethod
-    def estimate(self, settings: Any, corpus: PreparedCorpus) -> tuple[NgramModel, Vocabulary]:
-        """Return the model and the vocabulary it is defined on."""
 
 
 class NeuralFamily(Family):
@@ -228,6 +218,6 @@ TRANSFORMER_SIZES: Mapping[Size, TransformerShape] = {
 _Shape = TypeVar("_Shape", LstmShape, TransformerShape)
 
 
-def shape_of(table: Mapping[Size, _Shape], size: Size, **given: int | None) -> _Shape:
+def shape_of(table: Mapping[Size, _Shape], size: Size, **values: int | None) -> _Shape:
     """Return the shape of a named size, with given values (not None) replaced."""
-    return replace(table[size], **{name: n for name, n in given.items() if n is not None})
+    return replace(table[size], **{name: n for name, n in values.items() if n is not None})

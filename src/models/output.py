@@ -1,4 +1,8 @@
-"""Base class and output layer of sequential networks."""
+"""Output layers over words: one softmax, or classes of words and then the words of a class.
+
+All networks end in one of them (:func:`make_output`). Symbols that never come next are excluded
+everywhere, so that perplexities of all families are comparable.
+"""
 
 from __future__ import annotations
 
@@ -80,9 +84,9 @@ class NextToken(nn.Module):
 
         Only the rows of real tokens pass through this matrix product, the most expensive operation.
         """
-        found = self.target_log_prob(states[batch.is_token], batch.targets[batch.is_token])
-        result = torch.zeros(batch.targets.shape, dtype=found.dtype, device=found.device)
-        return result.masked_scatter(batch.is_token, found)
+        log_prob = self.target_log_prob(states[batch.is_token], batch.targets[batch.is_token])
+        result = torch.zeros(batch.targets.shape, dtype=log_prob.dtype, device=log_prob.device)
+        return result.masked_scatter(batch.is_token, log_prob)
 
     def target_log_prob(self, states: Tensor, targets: Tensor) -> Tensor:
         """``(rows,)`` log probabilities of targets after ``(rows, hidden)`` states."""
@@ -189,19 +193,13 @@ def member_log_prob(
 
 
 # ----------------------------------------------------------------------------
-# Classes of words that occur in similar contexts, from the words before and after them.
+# Classes of words that occur in similar contexts.
 #
-# A class is predictable if its words are preceded and followed by the same words. The classes are
-# therefore chosen such that contexts tell as much as possible about the class: they maximise Σ_w
-# Σ_f N(w, f) log q(f | class of w), where N(w, f) counts how often word w has context f (a word to
-# the left, or one to the right), and q is the distribution of contexts in a class
-# (information-theoretic clustering; Dhillon et al. 2003). With contexts on the left alone, this is
-# the likelihood of p(class | word before) p(word | class). As in k-means, words move to the best
-# class and classes are estimated anew, in turn. Classes have a maximum size; frequent words choose
-# first.
-#
-# Everything is computed in one order, with the same result for the same corpus.
-
+# Contexts tell as much as possible about the class: classes maximise Σ_w Σ_f N(w, f) log q(f |
+# class of w), where N(w, f) counts how often word w has context f (a word to the left, or one to
+# the right), and q is the distribution of contexts in a class (information-theoretic clustering;
+# Dhillon et al. 2003). As in k-means, words move to the best class and classes are estimated anew,
+# in turn. Everything is computed in one order, with the same result for the same corpus.
 
 # The class of symbols that never come next.
 NO_CLASS = -1
@@ -233,18 +231,20 @@ def most_in_class(vocabulary_size: int) -> int:
 def classes_by_frequency(vocabulary_size: int, never: Iterable[int]) -> Ints:
     """``(vocabulary,)`` classes of equal size from the order of ids, which is that of frequency."""
     words = _words(vocabulary_size, never)
-    found = np.full(vocabulary_size, NO_CLASS, dtype=np.int64)
-    found[words] = np.arange(len(words)) * class_count(vocabulary_size) // max(len(words), 1)
-    return found
+    classes = np.full(vocabulary_size, NO_CLASS, dtype=np.int64)
+    classes[words] = np.arange(len(words)) * class_count(vocabulary_size) // max(len(words), 1)
+    return classes
 
 
 def classes_by_context(split: EncodedSplit, vocabulary_size: int, never: Iterable[int]) -> Ints:
     """``(vocabulary,)`` classes of words with similar contexts; ``NO_CLASS`` for ``never``."""
     words = _words(vocabulary_size, never)
     counts = _context_counts(split, vocabulary_size)[words]
-    found = np.full(vocabulary_size, NO_CLASS, dtype=np.int64)
-    found[words] = _clustered(counts, class_count(vocabulary_size), most_in_class(vocabulary_size))
-    return found
+    classes = np.full(vocabulary_size, NO_CLASS, dtype=np.int64)
+    classes[words] = _clustered(
+        counts, class_count(vocabulary_size), most_in_class(vocabulary_size)
+    )
+    return classes
 
 
 def _words(vocabulary_size: int, never: Iterable[int]) -> Ints:
@@ -287,48 +287,39 @@ def _clustered(counts: scipy.sparse.csr_array, classes: int, most: int) -> Ints:
     sorted_counts = counts[order]
     # At first, each of the most frequent words is a class.
     seeds = min(classes, len(order))
-    found = np.arange(seeds)
+    assigned = np.arange(seeds)
     for _ in range(_ROUNDS):
-        log_contexts = _log_contexts(sorted_counts[: len(found)], found, classes)
-        before, found = found, _assigned(sorted_counts, log_contexts, most)
-        if np.array_equal(before, found):
+        # Log probabilities of contexts, given the classes of words: (contexts, classes).
+        members = np.ones(len(assigned)), (assigned, np.arange(len(assigned)))
+        is_member = scipy.sparse.csr_array(members, shape=(classes, len(assigned)))
+        sums = (is_member @ sorted_counts[: len(assigned)]).toarray() + _LEAST
+        sums += _SMOOTHING * sums.sum(axis=0) / sums.sum()
+        log_contexts = np.ascontiguousarray(np.log(sums / sums.sum(axis=1, keepdims=True)).T)
+        before, assigned = assigned, _assigned(sorted_counts, log_contexts, most)
+        if np.array_equal(before, assigned):
             break
-    result = np.empty_like(found)
-    result[order] = found
+    result = np.empty_like(assigned)
+    result[order] = assigned
     return result
-
-
-def _log_contexts(counts: scipy.sparse.csr_array, found: Ints, classes: int) -> Floats:
-    """``(contexts, classes)`` log probabilities of contexts, given the classes of words."""
-    rows = np.arange(len(found))
-    is_member = scipy.sparse.csr_array(
-        (np.ones(len(found)), (found, rows)), shape=(classes, len(found))
-    )
-    sums = (is_member @ counts).toarray() + _LEAST
-    sums += _SMOOTHING * sums.sum(axis=0) / sums.sum()
-    log_contexts: Floats = np.log(sums / sums.sum(axis=1, keepdims=True)).T
-    return np.ascontiguousarray(log_contexts)
 
 
 def _assigned(counts: scipy.sparse.csr_array, log_contexts: Floats, most: int) -> Ints:
     """``(words,)`` best classes that still have room, word after word."""
-    found = np.empty(counts.shape[0], dtype=np.int64)
+    assigned = np.empty(counts.shape[0], dtype=np.int64)
     room = np.full(log_contexts.shape[1], most)
     penalty = np.zeros(log_contexts.shape[1])
-    for start in range(0, len(found), _ROWS):
+    for start in range(0, len(assigned), _ROWS):
         scores = counts[start : start + _ROWS] @ log_contexts
         for place, row in enumerate(scores, start):
             best = int(np.argmax(row + penalty))
-            found[place] = best
+            assigned[place] = best
             room[best] -= 1
             if not room[best]:
                 penalty[best] = -np.inf
-    return found
+    return assigned
 
 
 # ----------------------------------------------------------------------------
-# An output layer that first predicts the class of a word, then the word within its class.
-#
 # p(word | state) = p(class of the word | state) · p(word | class, state), each a softmax. With √V
 # classes of about √V words, a probability costs as much as that of a vocabulary of about 2√V
 # words, and is exact: the probabilities of all words add up to one.
@@ -347,13 +338,11 @@ class FactoredToken(NextToken):
         *,
         hidden: int,
         vocabulary_size: int,
-        bias: bool = True,
         never: Sequence[int] = (PAD_ID, BEGIN_ID),
         singles: int = 0,
+        **named: Any,
     ) -> None:
-        super().__init__(
-            hidden=hidden, vocabulary_size=vocabulary_size, bias=bias, never=never, singles=singles
-        )
+        super().__init__(hidden=hidden, vocabulary_size=vocabulary_size, never=never, **named)
         self._never = tuple(never)
         self._words = vocabulary_size - singles
         self.word_branches = class_count(self._words)
@@ -402,12 +391,12 @@ class FactoredToken(NextToken):
         """Refuse classes that are none of this layer."""
         is_word = np.ones(self._words, dtype=bool)
         is_word[[token for token in self._never if token < self._words]] = False
-        found = word_class[is_word]
+        classes = word_class[is_word]
         is_usable = (
-            (found >= 0).all()
-            and (found < self.word_branches).all()
+            (classes >= 0).all()
+            and (classes < self.word_branches).all()
             and (word_class[~is_word] == NO_CLASS).all()
-            and (np.bincount(found, minlength=1) <= self.members.shape[1]).all()
+            and (np.bincount(classes, minlength=1) <= self.members.shape[1]).all()
         )
         if not is_usable:
             raise GardenpathError("the classes of words do not fit the vocabulary")
@@ -438,7 +427,7 @@ class FactoredToken(NextToken):
 
     def within_log_prob(self, states: Tensor, words: Tensor) -> Tensor:
         """``(rows,)`` log probabilities of words given their classes."""
-        found = member_log_prob(
+        log_prob = member_log_prob(
             states,
             self.branch[words],
             self.place[words],
@@ -447,7 +436,7 @@ class FactoredToken(NextToken):
             members=self.members,
             is_member=self.is_member,
         )
-        return found.masked_fill(self.word_class[words] == NO_CLASS, -torch.inf)
+        return log_prob.masked_fill(self.word_class[words] == NO_CLASS, -torch.inf)
 
     def target_log_prob(self, states: Tensor, targets: Tensor) -> Tensor:
         logits = self.branch_logits(states)
@@ -473,28 +462,15 @@ class FactoredToken(NextToken):
         return torch.cat([words, branches[..., self.word_branches :]], dim=-1)
 
 
-def make_output(
-    kind: OutputKind,
-    *,
-    hidden: int,
-    vocabulary_size: int,
-    bias: bool = True,
-    never: Sequence[int] = (PAD_ID, BEGIN_ID),
-    singles: int = 0,
-    has_pieces: bool = False,
-) -> NextToken:
-    """Return an output layer; ``singles`` symbols at the end of the vocabulary are no words."""
+def make_output(kind: OutputKind, *, has_pieces: bool = False, **named: Any) -> NextToken:
+    """Return an output layer, given the arguments of :class:`NextToken`."""
     if kind == "full":
-        return NextToken(
-            hidden=hidden, vocabulary_size=vocabulary_size, bias=bias, never=never, singles=singles
-        )
+        return NextToken(**named)
     if has_pieces:
         raise GardenpathError(
             "model.network.output=factored needs a vocabulary of whole words; use output=full"
         )
-    return FactoredToken(
-        hidden=hidden, vocabulary_size=vocabulary_size, bias=bias, never=never, singles=singles
-    )
+    return FactoredToken(**named)
 
 
 def learn_classes(network: nn.Module, split: EncodedSplit) -> None:

@@ -1,4 +1,7 @@
-"""Scores of batches, and the metrics that are reported from them."""
+"""Sums of log probabilities by kind of event: of a batch, and of a whole split with its metrics.
+
+Networks return :class:`BatchScores`; training and perplexity add them up to :class:`Totals`.
+"""
 
 from __future__ import annotations
 

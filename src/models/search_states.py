@@ -1,8 +1,16 @@
-"""Append-only rows of states: one matrix of floating-point columns and one of integer columns."""
+"""What the models under a search share: rows of states, legal actions, and word probabilities.
+
+:class:`SearchedModel` is the base class of all of them. RNNG and PLM keep their states in an
+:class:`Arena`, mask illegal actions with a :class:`ColumnBias`, and ask :func:`searched_words` for
+word probabilities. The search itself (``eval/search``) is not imported; it knows only the methods
+of a :class:`SearchedModel`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import abc
+from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -13,8 +21,10 @@ from gardenpath.data.trees.legality import (
     BEGINS_BIT,
     BIT_SETS,
     CONTINUES_BIT,
+    KINDS,
     LEGAL_BIT,
     MOST_OPEN,
+    OPENS_AT_END,
     REDUCE_ENDS_AT,
     Column,
     Kind,
@@ -30,10 +40,7 @@ class Arena:
     """Named columns of equal length; a row is addressed by its number.
 
     ``floats`` and ``numbers`` give the width of each column. New rows are written into the place
-    that :meth:`room` returns and become part of the arena by :meth:`append`. With ``is_fixed``,
-    their numbers are counted on the device and neither shapes nor addresses change from one
-    :meth:`append` to the next, as long as the capacity suffices; :meth:`keep` then reserves as much
-    as was ever appended between two calls of it.
+    that :meth:`room` returns and become part of the arena by :meth:`append`.
     """
 
     def __init__(
@@ -43,11 +50,9 @@ class Arena:
         numbers: Mapping[str, int],
         dtype: torch.dtype,
         device: torch.device,
-        is_fixed: bool = False,
     ) -> None:
         self._slices = {**_slices(floats), **_slices(numbers)}
         self._is_float = {**dict.fromkeys(floats, True), **dict.fromkeys(numbers, False)}
-        self._is_fixed = is_fixed
         self._floats = torch.empty(
             (_FIRST_CAPACITY, sum(floats.values())), dtype=dtype, device=device
         )
@@ -55,22 +60,12 @@ class Arena:
             (_FIRST_CAPACITY, sum(numbers.values())), dtype=torch.long, device=device
         )
         self._size = 0
-        # Rows of the last call of ``keep``, and the maximum number appended after one.
-        self._kept, self._most_new = 0, 0
-        # With fixed shapes: the size on the device, and where rows are written before they are
-        # appended.
-        self._count = torch.zeros(1, dtype=torch.long, device=device)
-        self._new_floats, self._new_numbers = self._floats[:0], self._numbers[:0]
-        self._order = torch.zeros(0, dtype=torch.long, device=device)
 
     def __len__(self) -> int:
         return self._size
 
     def __getitem__(self, name: str) -> Tensor:
-        """``(rows, width)`` or, for a width of one number, ``(rows,)``: a view of a column.
-
-        With fixed shapes, there are rows after the last one, whose content is arbitrary.
-        """
+        """``(rows, width)`` or, for a width of one number, ``(rows,)``: a view of a column."""
         return self.column(self.floats if self._is_float[name] else self.numbers, name)
 
     def column(self, rows: Tensor, name: str) -> Tensor:
@@ -87,12 +82,12 @@ class Arena:
     @property
     def floats(self) -> Tensor:
         """All floating-point columns."""
-        return self._floats if self._is_fixed else self._floats[: self._size]
+        return self._floats[: self._size]
 
     @property
     def numbers(self) -> Tensor:
         """All integer columns."""
-        return self._numbers if self._is_fixed else self._numbers[: self._size]
+        return self._numbers[: self._size]
 
     @property
     def row_bytes(self) -> int:
@@ -102,51 +97,34 @@ class Arena:
 
     def room(self, count: int) -> tuple[Tensor, Tensor]:
         """Return the floats and the numbers of ``count`` new rows, to be written."""
-        self.reserve(self._size + count)
-        if not self._is_fixed:
-            new = slice(self._size, self._size + count)
-            return self._floats[new], self._numbers[new]
-        if count > len(self._order):
-            self._new_floats = self._floats.new_empty((count, self._floats.shape[1]))
-            self._new_numbers = self._numbers.new_empty((count, self._numbers.shape[1]))
-            self._order = torch.arange(count, device=self._numbers.device)
-        return self._new_floats[:count], self._new_numbers[:count]
-
-    def ready(self, count: int, times: int) -> tuple[Tensor, ...]:
-        """Make room for ``count`` rows so many times; return all that is read and written then."""
-        self.reserve(self._size + count * times)
-        self.room(count)
-        return (
-            self._floats, self._numbers, self._new_floats, self._new_numbers, self._order,
-            self._count,
-        )  # fmt: skip
-
-    def recount(self, added: int) -> None:
-        """Count rows that were appended on the device, or take back a count."""
-        self._size += added
-        self._most_new = max(self._most_new, self._size - self._kept)
+        end = self._size + count
+        capacity = len(self._floats)
+        if end > capacity:
+            self._floats = _grown(self._floats, max(end, 2 * capacity))
+            self._numbers = _grown(self._numbers, max(end, 2 * capacity))
+        return self._floats[self._size : end], self._numbers[self._size : end]
 
     def append(self, count: int) -> Tensor:
         """Append the rows that were written into :meth:`room`; return their numbers."""
         begin = self._size
-        self.recount(count)
-        if not self._is_fixed:
-            return torch.arange(begin, self._size, device=self._numbers.device)
-        rows = self._order[:count] + self._count
-        self._floats.index_copy_(0, rows, self._new_floats[:count])
-        self._numbers.index_copy_(0, rows, self._new_numbers[:count])
-        self._count += count
-        return rows
+        self._size += count
+        return torch.arange(begin, self._size, device=self._numbers.device)
+
+    def write(self, count: int, **values: Tensor | float) -> Tensor:
+        """Append rows, given by the values of all columns; return their numbers."""
+        floats, numbers = self.room(count)
+        for name, value in values.items():
+            self.column(floats if self._is_float[name] else numbers, name)[:] = value
+        return self.append(count)
 
     def keep(self, rows: Tensor) -> None:
         """Drop all other rows; the kept rows are renumbered in the given order."""
         floats, numbers = self._floats.index_select(0, rows), self._numbers.index_select(0, rows)
         # The memory is kept, because as much will be needed again.
-        self._size = self._kept = len(rows)
-        self.reserve(self._size + (self._most_new if self._is_fixed else 0))
-        self._floats[: self._size] = floats
-        self._numbers[: self._size] = numbers
-        self._count.fill_(self._size)
+        self._size = 0
+        for place, kept in zip(self.room(len(rows)), (floats, numbers), strict=True):
+            place.copy_(kept)
+        self._size = len(rows)
 
     def widen(self, name: str, width: int) -> None:
         """Append zeros to the last integer column, ``name``, so that it has the given width."""
@@ -155,21 +133,10 @@ class Arena:
         added = begin + width - self._numbers.shape[1]
         self._slices[name] = slice(begin, begin + width)
         self._numbers = functional.pad(self._numbers, (0, added))
-        self._new_numbers = functional.pad(self._new_numbers, (0, added))
 
     def clear(self) -> None:
         """Drop all rows."""
-        self._size = self._kept = 0
-        self._count.zero_()
-
-    def reserve(self, size: int) -> None:
-        """Make room for ``size`` rows in total."""
-        capacity = len(self._floats)
-        if size <= capacity:
-            return
-        grown = max(size, 2 * capacity)
-        self._floats = _grown(self._floats, grown)
-        self._numbers = _grown(self._numbers, grown)
+        self._size = 0
 
 
 def _slices(widths: Mapping[str, int]) -> dict[str, slice]:
@@ -225,12 +192,8 @@ def continuations(bias: Tensor | None) -> Tensor | None:
 
 
 # ----------------------------------------------------------------------------
-# Word probabilities over a large vocabulary, and cheap upper bounds of them.
-#
-# The normaliser of a softmax is a sum over all words. A sum over a few words is smaller, so the
-# probability computed with it is an upper bound, and if these words are the likely ones, the bound
-# is tight.
-
+# Word probabilities, and cheap upper bounds of them: the normaliser of a softmax is a sum over all
+# words, and a sum over a few likely ones is smaller.
 
 # Number of words that the bound sums over: the first ones, because vocabularies are sorted by
 # frequency. The bound is the same whatever was scored before.
@@ -238,6 +201,13 @@ _LIKELY = 512
 
 # Maximum number of logits computed at a time.
 MOST_LOGITS = 1 << 22
+
+
+def in_parts(compute: Callable[..., Tensor], width: int, *tensors: Tensor) -> Tensor:
+    """Compute numbers from tensors of equal length, of which each row takes ``width`` logits."""
+    rows = max(1, MOST_LOGITS // width)
+    parts = [compute(*some) for some in zip(*(t.split(rows) for t in tensors), strict=True)]
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 class LazyWords:
@@ -256,30 +226,25 @@ class LazyWords:
 
     def log_prob(self, states: Tensor, words: Tensor, row: Tensor | None = None) -> Tensor:
         """``(rows,)`` log probabilities."""
-        rows = max(1, MOST_LOGITS // len(self._weight))
-        kinds = [None] * len(words.split(rows)) if row is None else row.split(rows)
-        parts = [
-            self._log_prob(some, wanted, kind)
-            for some, wanted, kind in zip(states.split(rows), words.split(rows), kinds, strict=True)
-        ]
-        return torch.cat(parts) if parts else states.new_zeros(0)
+
+        def compute(states: Tensor, words: Tensor, row: Tensor) -> Tensor:
+            logits = functional.linear(states, self._weight, self._bias)
+            if self._pieces is not None:
+                logits = logits + self._pieces[row]
+            return -functional.cross_entropy(logits, words, reduction="none")
+
+        return in_parts(compute, len(self._weight), states, words, words if row is None else row)
 
     def begins_log_prob(self, states: Tensor, row: Tensor) -> Tensor:
         """``(rows,)`` log probabilities that a piece begins a word."""
-        assert self._pieces is not None
-        rows = max(1, MOST_LOGITS // len(self._weight))
-        parts = []
-        for some, kind in zip(states.split(rows), row.split(rows), strict=True):
-            logits = functional.linear(some, self._weight, self._bias) + self._pieces[kind]
-            begins = (logits + self._pieces[BEGINS]).logsumexp(1)
-            parts.append(begins - logits.logsumexp(1))
-        return torch.cat(parts) if parts else states.new_zeros(0)
+        pieces = self._pieces
+        assert pieces is not None
 
-    def _log_prob(self, states: Tensor, words: Tensor, row: Tensor | None) -> Tensor:
-        logits = functional.linear(states, self._weight, self._bias)
-        if self._pieces is not None:
-            logits = logits + self._pieces[row]
-        return -functional.cross_entropy(logits, words, reduction="none")
+        def compute(states: Tensor, row: Tensor) -> Tensor:
+            logits = functional.linear(states, self._weight, self._bias) + pieces[row]
+            return (logits + pieces[BEGINS]).logsumexp(1) - logits.logsumexp(1)
+
+        return in_parts(compute, len(self._weight), states, row)
 
     def bound(self, states: Tensor, words: Tensor, row: Tensor | None = None) -> Tensor:
         """``(rows,)`` upper bounds of the log probabilities."""
@@ -291,13 +256,6 @@ class LazyWords:
         may_come = self._pieces[row, words] == 0
         total = (logits + self._pieces[:, self._likely][row]).logsumexp(1)
         return (own - torch.maximum(total, own)).masked_fill(~may_come, -torch.inf)
-
-
-# ----------------------------------------------------------------------------
-# Word probabilities of a factored output layer, with the interface of :class:`LazyWords`.
-#
-# Its normalisers are sums over the classes and over the words of one class, so that no bound is
-# needed that would sum over fewer words.
 
 
 class FactoredWords:
@@ -327,13 +285,7 @@ def searched_words(output: NextToken, pieces: Tensor | None) -> LazyWords | Fact
 
 
 # ----------------------------------------------------------------------------
-# Columns and legal actions on the device, for the searches of RNNG and PLM.
-#
-# Tables are looked up by state; lookups never synchronise with the host.
-
-
-# Approximate number of actions of a full beam between two words.
-STEPS_PER_WORD = 8
+# Legal actions on the device: tables looked up by state, which never waits for the host.
 
 
 # What determines the legal actions, as one number, the legal state: STATES_PER_KIND times the last
@@ -350,15 +302,15 @@ def legal_state(last: Kind) -> int:
     return STATES_PER_KIND * int(last)
 
 
-def _open_counts(device: torch.device) -> Tensor:
-    """``(STATES_PER_KIND,)`` numbers of open constituents."""
-    return torch.arange(STATES_PER_KIND, device=device).clamp(max=MOST_OPEN)
-
-
 def state_bits(strategy: Strategy, device: torch.device, *, has_pieces: bool) -> Tensor:
     """``(states,)`` bits of the legal kinds of actions, by state."""
     table = torch.from_numpy(legal_table(strategy, has_pieces=has_pieces)).to(device)
     return table[:, _open_counts(device)].flatten()
+
+
+def _open_counts(device: torch.device) -> Tensor:
+    """``(STATES_PER_KIND,)`` numbers of open constituents."""
+    return torch.arange(STATES_PER_KIND, device=device).clamp(max=MOST_OPEN)
 
 
 def ends_by_reduce(strategy: Strategy, device: torch.device) -> Tensor:
@@ -373,7 +325,150 @@ def is_illegal(bits: Tensor, kind: Kind) -> Tensor:
     return (bits & LEGAL_BIT[kind]) == 0
 
 
-def structural_columns(label_count: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Two ``(columns,)`` masks: the columns that open a constituent and those that close one."""
-    column = torch.arange(Column.FIRST_OPEN + label_count, device=device)
-    return column >= Column.FIRST_OPEN, column == Column.CLOSE
+def column_kinds(strategy: Strategy, label_count: int) -> list[Kind]:
+    """Return the kind of action of each column of a search."""
+    end = Kind.FINISH if Kind.FINISH in KINDS[strategy] else Kind.REDUCE
+    return [Kind.SHIFT, end, Kind.REDUCE, *[Kind.OPEN] * label_count]
+
+
+class ColumnBias:
+    """``(states, columns)`` biases of the scores of columns: zero or ``-inf``.
+
+    ``possible``: a strategy without FINISH ends a derivation by REDUCE, which has then two columns,
+    END and CLOSE, of which each state has one. ``legal``: without what is illegal as well.
+    """
+
+    def __init__(
+        self, strategy: Strategy, label_count: int, device: torch.device, *, has_pieces: bool
+    ) -> None:
+        kinds = column_kinds(strategy, label_count)
+        bits = state_bits(strategy, device, has_pieces=has_pieces)
+        is_last = ends_by_reduce(strategy, device)
+        self.possible = torch.zeros((len(bits), len(kinds)), device=device)
+        if kinds[Column.END] is Kind.REDUCE:
+            self.possible[:, Column.END].masked_fill_(~is_last, -torch.inf)
+            self.possible[:, Column.CLOSE].masked_fill_(is_last, -torch.inf)
+        illegal = torch.stack([is_illegal(bits, kind) for kind in kinds], dim=1)
+        self.legal = self.possible.masked_fill(illegal, -torch.inf)
+        # For models over pieces: the row of :func:`piece_bias` of each state.
+        self.piece_rows = piece_row(bits)
+
+    def normalised(self, action_norm: str) -> tuple[Tensor, Tensor | None]:
+        """Return the bias before the normalisation, and one after it, if there is one.
+
+        With ``full``, illegal actions are part of the normalisation, but are never taken.
+        """
+        return (self.possible, self.legal) if action_norm == "full" else (self.legal, None)
+
+
+# ----------------------------------------------------------------------------
+# A model under the search.
+
+
+# Approximate number of actions of a full beam between two words.
+STEPS_PER_WORD = 8
+
+
+class SearchedModel(abc.ABC):
+    """A syntactic language model as a search sees it (``TransitionModel`` of the search).
+
+    A derivation is a path of nodes, which are rows of the arena; the first one is the root. A
+    family writes :meth:`begin`, :meth:`log_probs`, :meth:`word_log_prob`, :meth:`advance` and
+    :meth:`shift`, with the help of :meth:`start`, :meth:`follow` and :meth:`legal`. The other
+    methods are right for every model whose rows do not refer to other rows, and slow; RNNG and PLM
+    replace them.
+    """
+
+    # What an arena needs for :meth:`start`, :meth:`follow` and :meth:`legal`: the number of open
+    # constituents, and the legal state.
+    NUMBERS: ClassVar[Mapping[str, int]] = {"depth": 1, "legal": 1}
+
+    def __init__(
+        self,
+        arena: Arena,
+        strategy: Strategy,
+        label_count: int,
+        is_continuation: Tensor | None = None,
+    ) -> None:
+        self.arena = arena
+        self.label_count = label_count
+        self.opens_at_end = OPENS_AT_END[strategy]
+        self.is_continuation = is_continuation
+        self.column_bias = ColumnBias(
+            strategy, label_count, self.device, has_pieces=is_continuation is not None
+        )
+        # By column: by how much the number of open constituents changes, and the legal state
+        # without open constituents.
+        depth = {Kind.OPEN: 1, Kind.REDUCE: -1}
+        changes = [(depth.get(k, 0), legal_state(k)) for k in column_kinds(strategy, label_count)]
+        self.changes = torch.tensor(changes, device=self.device)
+
+    @property
+    def device(self) -> torch.device:
+        """Device of nodes and scores."""
+        return self.arena.numbers.device
+
+    @abc.abstractmethod
+    def begin(self) -> None:
+        """Reset the model: the root is the only node."""
+
+    @abc.abstractmethod
+    def log_probs(self, nodes: Tensor) -> Tensor:
+        """Return ``(rows, columns)`` log probabilities of the next event, ``-inf`` if illegal."""
+
+    @abc.abstractmethod
+    def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
+        """Return ``(rows,)`` log probabilities of words, given that the next event is a word."""
+
+    @abc.abstractmethod
+    def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
+        """Return ``(rows,)`` new nodes after structural actions."""
+
+    @abc.abstractmethod
+    def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
+        """Return ``(rows,)`` new nodes after words."""
+
+    def start(self, **values: Tensor | float) -> None:
+        """Drop all nodes, and make the root, with values of the columns of the family."""
+        self.arena.clear()
+        self.arena.write(1, depth=0, legal=START_STATE, **values)
+
+    def follow(self, nodes: Tensor, columns: Tensor, **values: Tensor | float) -> Tensor:
+        """Return new nodes behind others, with values of the columns of the family."""
+        change, last = self.changes.index_select(0, columns).unbind(1)
+        depth = self.arena["depth"].index_select(0, nodes) + change
+        legal = depth.clamp(0, MOST_OPEN) + last
+        return self.arena.write(len(nodes), depth=depth, legal=legal, **values)
+
+    def legal(self, nodes: Tensor) -> Tensor:
+        """``(rows, columns)``: zero for what may come next, else ``-inf``."""
+        return self.column_bias.legal.index_select(0, self.arena["legal"].index_select(0, nodes))
+
+    def word_bound(self, nodes: Tensor, words: Tensor) -> Tensor:
+        """Return ``(rows,)`` upper bounds of :meth:`word_log_prob` that cost less."""
+        return self.arena.floats.new_zeros(len(nodes))
+
+    def word_end_log_prob(self, nodes: Tensor) -> Tensor:
+        """Return ``(rows,)`` log probabilities that the word just read does not continue."""
+        assert self.is_continuation is not None
+        pieces = self.is_continuation.nonzero().squeeze(1)
+
+        def inside_word(nodes: Tensor) -> Tensor:
+            each = nodes.repeat_interleave(len(pieces)), pieces.repeat(len(nodes))
+            return self.word_log_prob(*each).view(len(nodes), -1).logsumexp(1)
+
+        inside = in_parts(inside_word, len(pieces), nodes)
+        return torch.log1p(-(self.log_probs(nodes)[:, Column.WORD] + inside).exp().clamp(max=1.0))
+
+    def settle(self, nodes: Tensor, is_alive: Tensor) -> Tensor:
+        """Discard all states that ``(groups, beam)`` nodes do not need; return new numbers."""
+        needed = torch.where(is_alive, nodes, 0)
+        kept, number = torch.cat([nodes.new_zeros(1), needed.flatten()]).unique(return_inverse=True)
+        self.arena.keep(kept)
+        numbers: Tensor = number[1:].view_as(nodes)
+        return numbers
+
+    def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
+        """Estimate the memory of a group that reads a sentence of ``length`` tokens."""
+        nodes = STEPS_PER_WORD * action_beam + word_beam * (length + 20)
+        return nodes * self.arena.row_bytes

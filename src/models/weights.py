@@ -1,7 +1,8 @@
-"""Files of tensors (safetensors) that contain a checksum of their tensors.
+"""Weights as safetensors files with a checksum, and the check that they are finite.
 
-The checksum is written with the tensors, in one file, so that damage is noticed even in a run that
-is not finished and has no manifest.
+The checksum of all tensors is written with them, in one file, so that damage is noticed even in a
+run that is not finished and has no manifest. Families of n-gram models are listed without torch, so
+it is imported in functions.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
-from torch import nn
 
 from gardenpath.errors import DamagedRunError, DivergedError, GardenpathError
 from gardenpath.store.files import whole_file
 from gardenpath.store.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
 
 Arrays = Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]
 
@@ -43,7 +46,7 @@ def save_arrays(arrays: Arrays, path: Path) -> None:
 
 
 def load_arrays(path: Path) -> dict[str, Any]:
-    """Read arrays and compare them with their checksum; older files have none."""
+    """Read arrays and compare them with their checksum."""
     try:
         arrays: dict[str, Any] = load_file(path)
         with safe_open(path, framework="numpy") as file:
@@ -53,7 +56,7 @@ def load_arrays(path: Path) -> dict[str, Any]:
         raise DamagedRunError(
             f"{path}: cannot be read ({error}); the file is missing, truncated or damaged: {_AGAIN}"
         ) from error
-    if recorded is not None and recorded != _checksum(arrays):
+    if recorded != _checksum(arrays):
         raise DamagedRunError(
             f"{path}: is damaged: it does not have the checksum recorded in it; {_AGAIN}"
         )
@@ -62,19 +65,19 @@ def load_arrays(path: Path) -> dict[str, Any]:
 
 def _checksum(arrays: Arrays) -> str:
     """Return the SHA-256 of names, types, shapes and values."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
-        found.update(f"{name} {array.dtype.str} {arrays[name].shape}\n".encode())
-        found.update(array.reshape(-1).view(np.uint8).data)
-    return found.hexdigest()
+        digest.update(f"{name} {array.dtype.str} {arrays[name].shape}\n".encode())
+        digest.update(array.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def _as_os_error(error: SafetensorError, path: Path) -> OSError:
     """Return the error of the operating system that the library names in a text."""
-    found = re.search(r"os error (\d+)", str(error))
-    number = int(found[1]) if found else errno.EIO
-    return OSError(number, os.strerror(number) if found else str(error), str(path))
+    match = re.search(r"os error (\d+)", str(error))
+    number = int(match[1]) if match else errno.EIO
+    return OSError(number, os.strerror(number) if match else str(error), str(path))
 
 
 # ----------------------------------------------------------------------------
@@ -86,18 +89,26 @@ def save_weights(network: nn.Module, path: Path) -> None:
 
     What is stored with the weights, such as classes of words, is one of them.
     """
+    import torch
+
     weights = {name: w.detach().cpu().contiguous() for name, w in _unique_weights(network)}
-    save_arrays({name: _array(weight) for name, weight in weights.items()}, path)
+    # NumPy has no bfloat16; float32 contains all its values.
+    half = torch.bfloat16
+    save_arrays(
+        {n: (w.float() if w.dtype == half else w).numpy() for n, w in weights.items()}, path
+    )
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
     """Read the weights of a network; the file must contain exactly these weights."""
+    import torch
+
     weights = load_arrays(path)
     wanted = {name: tuple(weight.shape) for name, weight in _unique_weights(network)}
-    found = {name: weight.shape for name, weight in weights.items()}
-    if wanted != found:
+    stored = {name: weight.shape for name, weight in weights.items()}
+    if wanted != stored:
         differing = sorted(
-            name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name)
+            name for name in wanted.keys() | stored.keys() if wanted.get(name) != stored.get(name)
         )
         raise DamagedRunError(
             f"{path}: the weights do not fit config.yaml and vocabulary.json next to it; they "
@@ -108,13 +119,6 @@ def load_weights(network: nn.Module, path: Path) -> None:
         network.load_state_dict(tensors, strict=False)
     except GardenpathError as error:
         raise DamagedRunError(f"{path}: {error}; copy the run folder again") from error
-
-
-def _array(weight: torch.Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
-    # NumPy has no bfloat16; float32 contains all its values.
-    found = weight.float() if weight.dtype == torch.bfloat16 else weight
-    array: np.ndarray[tuple[int, ...], np.dtype[np.generic]] = found.numpy()
-    return array
 
 
 def _unique_weights(network: nn.Module) -> list[tuple[str, torch.Tensor]]:

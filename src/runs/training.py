@@ -12,7 +12,8 @@ from gardenpath.data.preparation import PreparedCorpus, write_words
 from gardenpath.data.sentence import Split
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import DivergedError
-from gardenpath.models.family import EstimatedFamily, NeuralFamily, NeuralSettings
+from gardenpath.models.family import NeuralFamily, NeuralSettings
+from gardenpath.models.ngram.model import EstimatedFamily
 from gardenpath.models.registry import FAMILIES
 from gardenpath.models.training.checkpoints import StopSignals, stop_signals
 from gardenpath.models.training.distributed import ALONE, Placement, placed

@@ -19,10 +19,13 @@ EXAMPLES = examples()
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A copy of what the two scripts need."""
+    """A copy of what the two scripts and the tests of models need."""
     skipped = shutil.ignore_patterns("__pycache__")
-    for name in ("src", "conf"):
+    for name in ("src", "conf", "tests/models", "tests/eval/search"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=skipped)
+    # Tests import the package by its name.
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "gardenpath").symlink_to("../src")
     for name in ("train.py", "evaluate.py", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
@@ -32,7 +35,7 @@ def run_all(example: Example, checkout: Path) -> list[str]:
     """Run the commands of an example; what each of them prints."""
     environment = {**os.environ, "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
     # Only the code of the copy may be found.
-    environment.pop("PYTHONPATH", None)
+    environment["PYTHONPATH"] = str(checkout / "package")
     printed = []
     for program, *arguments in example.commands:
         assert program == "python"
@@ -50,9 +53,10 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_the_page_has_four_examples() -> None:
+def test_the_page_has_five_examples() -> None:
     assert list(EXAMPLES) == [
         "Add a model",
+        "Add a syntactic model",
         "Add a corpus",
         "Add a suite class",
         "Add an analysis",
@@ -75,6 +79,16 @@ def test_add_a_model(checkout: Path) -> None:
     assert "results/toy_english" in suites
     config = (checkout / "runs/toy_english/bigram/seed1/config.yaml").read_text(encoding="utf-8")
     assert "hidden: 32" in config
+
+
+def test_add_a_syntactic_model(checkout: Path) -> None:
+    example = EXAMPLES["Add a syntactic model"]
+    example.apply(checkout)
+    tested, _, _ = run_all(example, checkout)
+    assert "1 passed" in tested
+    summary = rows(checkout / "results/toy_english/summary.csv")
+    assert {row["model"] for row in summary} == {"brackets", "exact grammar"}
+    assert all(0.0 <= float(row["accuracy"]) <= 1.0 for row in summary)
 
 
 def test_add_a_corpus(checkout: Path) -> None:
@@ -113,7 +127,7 @@ def test_add_an_analysis(checkout: Path) -> None:
     assert "without an antecedent" in (folder / "report.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["Add a model", "Add a corpus"])
+@pytest.mark.parametrize("name", ["Add a model", "Add a syntactic model", "Add a corpus"])
 def test_examples_are_formatted_as_the_code_is(name: str, checkout: Path) -> None:
     example = EXAMPLES[name]
     example.apply(checkout)

@@ -17,10 +17,11 @@ from gardenpath.data.trees.tree import format_tree, parse_tree, read_trees
 from gardenpath.data.words.pieces import Subwords, SubwordSettings, train_subwords
 from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
 from gardenpath.eval.surprisal.inputs import read_given
-from gardenpath.models.ngram.arpa import read_arpa, write_arpa
+from gardenpath.models.ngram.arpa import read_arpa
 from gardenpath.models.ngram.model import NgramModel
 from gardenpath.store.files import read_text
 from tests.fuzz.reader import Reader, lines_of, on_disk, scratch
+from tests.models.ngram.oracles import write_arpa
 
 _TREES = """\
 ( (S (NP-SBJ (DT The) (JJ hungry) (NN cat)) (VP (VBZ meows) (NP (-NONE- *T*-1))) (. .)) )

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.models.ngram.arpa import write_arpa
 from gardenpath.models.ngram.model import NgramModel
 from gardenpath.store.run_folder import RunFolder
 from gardenpath.store.run_status import find_runs
 from tests import small_runs
 from tests.integration.commands import TINY, call, start, toy
+from tests.models.ngram.oracles import write_arpa
 
 
 def test_a_network_with_weights_and_biases_offline(tmp_path: Path) -> None:

@@ -9,16 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from gardenpath.data.encoding import EncodedSplit
+from gardenpath.data.trees.legality import Column
 from gardenpath.data.trees.tree import parse_tree
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import ConfigError, DamagedRunError, RunError
 from gardenpath.eval.search.protocol import ROOT_NODE, TransitionModel
 from gardenpath.eval.search.settings import WordSync
-from gardenpath.models.family import EstimatedFamily, NeuralFamily, SyntacticFamily
-from gardenpath.models.ngram.model import NgramModel
+from gardenpath.models.family import NeuralFamily, SyntacticFamily
+from gardenpath.models.ngram.model import EstimatedFamily, NgramModel
 from gardenpath.models.output import FactoredToken, SequentialNetwork
 from gardenpath.models.registry import (
     ADOPTED,
@@ -28,7 +29,7 @@ from gardenpath.models.registry import (
     load_subwords,
     load_vocabulary,
 )
-from gardenpath.models.weights import load_weights, save_weights
+from gardenpath.models.weights import load_arrays, load_weights, save_arrays, save_weights
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.schema import read
 from gardenpath.store.run_folder import RunFolder
@@ -167,8 +168,8 @@ def test_syntactic_networks_can_be_searched(name: str) -> None:
         searched.begin()
         found = searched.log_probs(torch.tensor([ROOT_NODE]))
     # At the root no sentence may end and nothing can be closed.
-    assert searched.is_open.any() and torch.isfinite(found[0, searched.is_open]).all()
-    assert (found[0, searched.is_close] == -torch.inf).all()
+    assert searched.label_count and torch.isfinite(found[0, Column.FIRST_OPEN :]).all()
+    assert found[0, Column.CLOSE] == -torch.inf
 
 
 # ----------------------------------------------------------------------------
@@ -301,8 +302,8 @@ def test_weights_of_another_shape_are_named(copied: Path) -> None:
 def test_missing_and_superfluous_weights_are_named(tmp_path: Path) -> None:
     network = torch.nn.Linear(2, 2)
     save_weights(network, tmp_path / "w")
-    weights = load_file(tmp_path / "w")
-    save_file({"weight": weights["weight"], "extra": torch.zeros(1)}, tmp_path / "w")
+    weights = load_arrays(tmp_path / "w")
+    save_arrays({"weight": weights["weight"], "extra": np.zeros(1)}, tmp_path / "w")
     with pytest.raises(RunError, match="bias, extra"):
         load_weights(network, tmp_path / "w")
 

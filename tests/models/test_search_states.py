@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from gardenpath.data.trees.legality import (
+    KINDS,
     LEGAL_BIT,
     NO_ACTION_YET,
     REDUCE_ENDS_AT,
@@ -19,14 +20,17 @@ from gardenpath.data.trees.legality import (
     legal_table,
 )
 from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
+from gardenpath.eval.search.settings import Unbiased, WordSync
 from gardenpath.models import search_states as lazy_words
 from gardenpath.models.output import NextToken
 from gardenpath.models.search_states import (
     START_STATE,
     STATES_PER_KIND,
     Arena,
+    ColumnBias,
     FactoredWords,
     LazyWords,
+    SearchedModel,
     continuations,
     ends_by_reduce,
     is_illegal,
@@ -34,8 +38,8 @@ from gardenpath.models.search_states import (
     piece_bias,
     searched_words,
     state_bits,
-    structural_columns,
 )
+from tests.eval.search.toy_model import ToyModel, random_model, search
 from tests.models.test_output import expected_log_probs, make_layer, make_rows
 from tests.tree_samples import STRATEGIES
 
@@ -43,11 +47,8 @@ FLOATS = {"vector": 3, "single": 1}
 NUMBERS = {"number": 1, "pair": 2}
 
 
-def make_arena(*, is_fixed: bool = False) -> Arena:
-    return Arena(
-        floats=FLOATS, numbers=NUMBERS, dtype=torch.float64, device=torch.device("cpu"),
-        is_fixed=is_fixed,
-    )  # fmt: skip
+def make_arena() -> Arena:
+    return Arena(floats=FLOATS, numbers=NUMBERS, dtype=torch.float64, device=torch.device("cpu"))
 
 
 def contents(numbers: list[int]) -> tuple[Tensor, Tensor]:
@@ -77,12 +78,11 @@ def require_contents(arena: Arena, numbers: list[int]) -> None:
         ),
         max_size=12,
     ),
-    st.booleans(),
 )
 def test_rows_stay_as_they_were_however_it_grows_and_shrinks(
-    changes: list[tuple[str, int]], is_fixed: bool
+    changes: list[tuple[str, int]],
 ) -> None:
-    arena, expected, made = make_arena(is_fixed=is_fixed), list[int](), 0
+    arena, expected, made = make_arena(), list[int](), 0
     for kind, number in changes:
         if kind == "append":
             added = list(range(made, made + number))
@@ -96,9 +96,8 @@ def test_rows_stay_as_they_were_however_it_grows_and_shrinks(
         require_contents(arena, expected)
 
 
-@pytest.mark.parametrize("is_fixed", [False, True])
-def test_it_grows_far_beyond_its_first_size(is_fixed: bool) -> None:
-    arena = make_arena(is_fixed=is_fixed)
+def test_it_grows_far_beyond_its_first_size() -> None:
+    arena = make_arena()
     append(arena, list(range(10)))
     append(arena, list(range(10, 5000)))
     require_contents(arena, list(range(5000)))
@@ -141,22 +140,8 @@ def test_memory_is_used_again() -> None:
     require_contents(arena, list(range(3000)))
 
 
-def test_as_much_is_reserved_as_was_ever_appended() -> None:
-    """What is kept may grow; then it is ``keep`` that makes room, not the next append."""
-    arena = make_arena(is_fixed=True)
-    for _ in range(3):
-        append(arena, list(range(300)))
-    for _ in range(3):
-        arena.keep(torch.arange(len(arena)))
-        addresses = arena.floats.data_ptr(), arena.numbers.data_ptr(), arena.floats.shape
-        for _ in range(3):
-            append(arena, list(range(300)))
-            now = arena.floats.data_ptr(), arena.numbers.data_ptr(), arena.floats.shape
-            assert now == addresses
-
-
 def test_the_last_column_can_be_widened() -> None:
-    arena = make_arena(is_fixed=True)
+    arena = make_arena()
     append(arena, [1, 2])
     arena.widen("pair", 4)
     assert arena["pair"][:2].tolist() == [[2, 3, 0, 0], [4, 6, 0, 0]]
@@ -331,7 +316,97 @@ def test_kinds_that_are_not_among_the_bits_are_illegal() -> None:
     assert is_illegal(bits, Kind.REDUCE).tolist() == [True, False, True]
 
 
-def test_structural_columns() -> None:
-    is_open, is_close = structural_columns(2, CPU)
-    assert is_close.nonzero().flatten().tolist() == [Column.CLOSE]
-    assert is_open.nonzero().flatten().tolist() == [Column.FIRST_OPEN, Column.FIRST_OPEN + 1]
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("has_pieces", [False, True])
+def test_columns_are_open_where_their_kind_is_legal(strategy: Strategy, has_pieces: bool) -> None:
+    bits = state_bits(strategy, CPU, has_pieces=has_pieces).tolist()
+    last = ends_by_reduce(strategy, CPU).tolist()
+    bias = ColumnBias(strategy, 2, CPU, has_pieces=has_pieces)
+    has_finish = Kind.FINISH in KINDS[strategy]
+    for state, (legal, ends) in enumerate(zip(bits, last, strict=True)):
+        expected = dict.fromkeys(range(Column.FIRST_OPEN + 2), bool(legal & LEGAL_BIT[Kind.OPEN]))
+        expected[Column.WORD] = bool(legal & LEGAL_BIT[Kind.SHIFT])
+        closes = bool(legal & LEGAL_BIT[Kind.REDUCE])
+        expected[Column.CLOSE] = closes and not ends
+        finishes = bool(legal & LEGAL_BIT[Kind.FINISH])
+        expected[Column.END] = finishes if has_finish else closes and ends
+        assert [b == 0 for b in bias.legal[state].tolist()] == list(expected.values())
+        possible = [True] * len(expected)
+        if not has_finish:
+            possible[Column.CLOSE], possible[Column.END] = not ends, ends
+        assert [b == 0 for b in bias.possible[state].tolist()] == possible
+
+
+# ----------------------------------------------------------------------------
+# The methods that a family need not write, against those of a model that has all of them.
+
+
+class Tabled(SearchedModel):
+    """The tables of a toy model, with the defaults for everything but the five methods."""
+
+    def __init__(self, toy: ToyModel) -> None:
+        arena = Arena(
+            floats={}, numbers={"state": 1, "open": 1, "word": 1}, dtype=torch.float64, device=CPU
+        )
+        super().__init__(arena, "top_down", toy.label_count, toy.is_continuation)
+        self.opens_at_end = toy.opens_at_end
+        self._toy = toy
+
+    def begin(self) -> None:
+        self.arena.clear()
+        self.arena.write(1, state=0, open=0, word=0)
+
+    def _as_toy(self, nodes: Tensor) -> Tensor:
+        toy = self._toy
+        toy._state, toy._depth = self.arena["state"][nodes], self.arena["open"][nodes]
+        toy._has_word = self.arena["word"][nodes].bool()
+        return torch.arange(len(nodes))
+
+    def log_probs(self, nodes: Tensor) -> Tensor:
+        return self._toy.log_probs(self._as_toy(nodes))
+
+    def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
+        return self._toy.word_log_prob(self._as_toy(nodes), words)
+
+    def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
+        change = self.changes[columns, 0].masked_fill(columns == Column.END, 0)
+        opened = (self.arena["open"][nodes] + change).clamp(min=0)
+        state = self._toy._after_column[self.arena["state"][nodes], columns]
+        return self.arena.write(len(nodes), state=state, open=opened, word=0)
+
+    def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
+        state = self._toy._after_word[self.arena["state"][nodes], words]
+        return self.arena.write(len(nodes), state=state, open=self.arena["open"][nodes], word=1)
+
+
+@pytest.mark.parametrize("pieces", [(), (1, 2)])
+@pytest.mark.parametrize("is_packed", [True, False])
+@pytest.mark.parametrize("kind", [WordSync, Unbiased])
+def test_the_defaults_are_right(
+    kind: type[WordSync | Unbiased], is_packed: bool, pieces: tuple[int, ...]
+) -> None:
+    settings = kind(action_beam=6, word_beam=4, max_open=5, max_consecutive=3)
+    sentences = [[0, 1, 0, 2], [0, 1], [0, 0, 2, 2], [0, 1, 1]]
+    found, expected = (
+        search(model, sentences, settings, is_packed=is_packed, finds_word_ends=bool(pieces))
+        for model in (
+            Tabled(random_model(3, continuations=pieces)),
+            random_model(3, continuations=pieces),
+        )
+    )
+    for result, known in zip(found, expected, strict=True):
+        np.testing.assert_allclose(result.prefix_log_probs, known.prefix_log_probs, atol=1e-12)
+        np.testing.assert_allclose(result.word_end_log_probs, known.word_end_log_probs, atol=1e-10)
+
+
+def test_only_what_survives_is_kept() -> None:
+    model = Tabled(random_model(3))
+    search(model, [[0] * 12], WordSync(action_beam=6, word_beam=4, max_open=5, max_consecutive=3))
+    model.begin()
+    nodes = model.shift(torch.zeros(6, dtype=torch.long), torch.tensor([0, 1, 2, 0, 1, 2]))
+    states = model.arena["state"][nodes].tolist()
+    is_alive = torch.tensor([[True, True, True], [True, False, True]])
+    settled = model.settle(nodes[[0, 0, 2, 5, 4, 3]].view(2, 3), is_alive)
+    assert len(model.arena) == 5 and settled[0, 0] == settled[0, 1] and settled[1, 1] == 0
+    kept = [model.arena["state"][settled].tolist(), [[0, 0, 2], [5, -1, 3]]]
+    assert kept[0] == [[states[n] if n >= 0 else 0 for n in row] for row in kept[1]]

@@ -45,7 +45,6 @@ OTHER: dict[str, Any] = {
     "bounded": False,
     "lazy_words": False,
     "margin_bits": 3.0,
-    "cuda_graphs": True,
     "replicates": 5,
     "tolerance": 0.2,
     "max_replicates": 9,
@@ -61,7 +60,6 @@ CASES = [
 ]
 WORK_ONLY = {
     "shared_compositions", "share_prefixes", "fixed_shapes", "memory_gb", "bounded", "lazy_words",
-    "cuda_graphs",
 }  # fmt: skip
 
 
@@ -244,8 +242,7 @@ def test_settings_of_work_only_do_not_change_results(
     ]
     run = run_of(folder, model)
     expected = run.scorer(search=usual).word_log_probs(sentences)
-    # What needs a GPU is compared in tests/integration/test_replayed_search.py.
-    for name in sorted(usual.WORK_ONLY - {"cuda_graphs"}):
+    for name in sorted(usual.WORK_ONLY):
         others = {**OTHER, "memory_gb": 1e-6}
         changed = replace(usual, **{name: others[name]})
         found = run.scorer(search=changed).word_log_probs(sentences)

@@ -1,8 +1,13 @@
-"""Hypotheses as a grid of tensors: one row per group, one column per slot of its beam."""
+"""Hypotheses as a grid of tensors (one row per group, one column per slot of its beam), and steps.
+
+Both expansions (:mod:`expansion`, :mod:`unbiased`) are made of these: beams, the next token of each
+group if words consist of pieces, and one action of all open hypotheses (:class:`Stepper`). What is
+kept is decided there, not here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +28,6 @@ INTEGERS = 5
 
 # The further numbers of a hypothesis.
 _JOINT, _LAST = range(2)
-NUMBERS = 2
 
 
 @dataclass(frozen=True)
@@ -80,33 +84,35 @@ class Beam:
         assert self.numbers is not None
         return self.numbers[..., _LAST]
 
+    def _with(self, score: Tensor, change: Callable[[Tensor], Tensor]) -> Beam:
+        """Return the hypotheses with new scores and all else changed in the same way."""
+        numbers = self.numbers
+        return Beam(score, change(self.integers), None if numbers is None else change(numbers))
+
     def pick(self, places: Tensor, score: Tensor) -> Beam:
         """Return the hypotheses in the given ``(groups, width)`` slots, with new scores."""
         index = places.unsqueeze(2)
-        numbers = self.numbers
-        return Beam(
-            score=score,
-            integers=self.integers.gather(1, index.expand(-1, -1, INTEGERS)),
-            numbers=None if numbers is None else numbers.gather(1, index.expand(-1, -1, NUMBERS)),
-        )
+        return self._with(score, lambda all_: all_.gather(1, index.expand(-1, -1, all_.shape[2])))
 
     def rows(self, groups: Tensor) -> Beam:
         """Return the given groups in the given order; a group may occur more than once."""
-        numbers = self.numbers
-        return Beam(
-            score=self.score.index_select(0, groups),
-            integers=self.integers.index_select(0, groups),
-            numbers=None if numbers is None else numbers.index_select(0, groups),
+        return self._with(
+            self.score.index_select(0, groups), lambda all_: all_.index_select(0, groups)
         )
 
     def front(self, width: int) -> Beam:
         """Return the first ``width`` slots of each group."""
-        numbers = self.numbers
-        return Beam(
-            score=self.score[:, :width],
-            integers=self.integers[:, :width],
-            numbers=None if numbers is None else numbers[:, :width],
-        )
+        return self._with(self.score[:, :width], lambda all_: all_[:, :width])
+
+    def widened(self, slots: int) -> Beam:
+        """Return the beam with more empty slots."""
+        score = functional.pad(self.score, (0, slots), value=-torch.inf)
+        return self._with(score, lambda all_: functional.pad(all_, (0, 0, 0, slots)))
+
+    def empty(self, width: int) -> Beam:
+        """Return a beam of the same groups without hypotheses."""
+        score = self.score.new_full((len(self.score), width), -torch.inf)
+        return self._with(score, lambda all_: all_.new_zeros((len(score), width, all_.shape[2])))
 
     def with_nodes(self, nodes: Tensor) -> Beam:
         """Return the same hypotheses at other ``(groups, width)`` nodes."""
@@ -114,22 +120,13 @@ class Beam:
         return replace(self, integers=torch.cat([nodes.unsqueeze(2), others], dim=2))
 
 
-def beside(left: Beam, right: Beam) -> Beam:
-    """Concatenate the slots of two beams of the same groups."""
-    return _joined(left, right, dim=1)
-
-
-def below(upper: Beam, lower: Beam) -> Beam:
-    """Concatenate the groups of two beams of the same width."""
-    return _joined(upper, lower, dim=0)
-
-
-def _joined(one: Beam, other: Beam, dim: int) -> Beam:
-    has_numbers = one.numbers is not None and other.numbers is not None
+def joined(first: Beam, second: Beam, *, dim: int) -> Beam:
+    """Concatenate the groups of two beams of equal width (0), or the slots of equal groups (1)."""
+    has_numbers = first.numbers is not None and second.numbers is not None
     return Beam(
-        score=torch.cat([one.score, other.score], dim),
-        integers=torch.cat([one.integers, other.integers], dim),
-        numbers=torch.cat([one.numbers, other.numbers], dim) if has_numbers else None,  # type: ignore[list-item]
+        score=torch.cat([first.score, second.score], dim),
+        integers=torch.cat([first.integers, second.integers], dim),
+        numbers=torch.cat([first.numbers, second.numbers], dim) if has_numbers else None,  # type: ignore[list-item]
     )
 
 
@@ -157,30 +154,9 @@ def best(beam: Beam, width: int) -> Beam:
     """Return the ``width`` best hypotheses of each group, best first."""
     missing = width - beam.score.shape[1]
     if missing > 0:
-        beam = _widened(beam, missing)
+        beam = beam.widened(missing)
     score, places = beam.score.topk(width, dim=1)
     return beam.pick(places, score)
-
-
-def _widened(beam: Beam, slots: int) -> Beam:
-    """Return the beam with more empty slots."""
-    numbers = beam.numbers
-    return Beam(
-        score=functional.pad(beam.score, (0, slots), value=-torch.inf),
-        integers=functional.pad(beam.integers, (0, 0, 0, slots)),
-        numbers=None if numbers is None else functional.pad(numbers, (0, 0, 0, slots)),
-    )
-
-
-def empty_like(beam: Beam, width: int) -> Beam:
-    """Return a beam of the same groups without hypotheses."""
-    score, integers, numbers = beam.score, beam.integers, beam.numbers
-    shape = (len(score), width)
-    return Beam(
-        score=torch.full(shape, -torch.inf, dtype=score.dtype, device=score.device),
-        integers=integers.new_zeros((*shape, INTEGERS)),
-        numbers=None if numbers is None else numbers.new_zeros((*shape, NUMBERS)),
-    )
 
 
 @dataclass(frozen=True)
@@ -319,9 +295,10 @@ class Stepper:
         device = model.device
         # In the order of the integers of a hypothesis.
         self._limits = torch.tensor([limits.max_open, limits.max_consecutive], device=device)
-        self._change = torch.zeros((len(model.is_open), INTEGERS), dtype=torch.long, device=device)
-        self._change[:, DEPTH] = model.is_open.long() - model.is_close.long()
-        self._change[:, OPENED] = model.is_open.long()
+        columns = Column.FIRST_OPEN + model.label_count
+        self._change = torch.zeros((columns, INTEGERS), dtype=torch.long, device=device)
+        self._change[Column.CLOSE, DEPTH] = -1
+        self._change[Column.FIRST_OPEN :, [DEPTH, OPENED]] = 1
 
     def begin(self, *, are_shared: bool) -> None:
         """Prepare for a token; ``are_shared``: groups have common nodes, to be computed once."""
@@ -357,8 +334,8 @@ class Stepper:
         """Return ``(groups, width)`` log probabilities of the word, ``-inf`` if not ``wanted``."""
         rows = self.rows(wanted)
         log_prob = self.counted.word_log_prob(self.at(nodes, rows), self.at(words, rows))
-        found = self.spread(log_prob.unsqueeze(1), rows, bound.shape).squeeze(2)
-        return found if self.is_packed else found.masked_fill(~wanted, -torch.inf)
+        result = self.spread(log_prob.unsqueeze(1), rows, bound.shape).squeeze(2)
+        return result if self.is_packed else result.masked_fill(~wanted, -torch.inf)
 
     def advance(self, chosen: Beam, column: Tensor, history: History | None = None) -> Beam:
         """Take ``(groups, width)`` actions; the network is run on live hypotheses only."""

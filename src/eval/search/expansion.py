@@ -1,12 +1,12 @@
-"""Words that compete for places in the action beam, as published searches have it.
+"""Beam search from one word to the next, for many groups at once, and what all expansions share.
 
-All successors of a group, structural ones and words, compete for the places of its action beam.
-Words that find no place are lost, except for the best few of each step (*fast-track*; Stern et al.
-2017).
+Called by :mod:`sentences` for each token. An expansion does not know about sentences: it gets the
+hypotheses of groups and their targets, and returns the survivors before they read the word.
 """
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -22,14 +22,12 @@ from gardenpath.eval.search.beam import (
     NextPieces,
     Stepper,
     WordLimit,
-    beside,
     best,
-    empty_like,
     first_slots,
+    joined,
 )
-from gardenpath.eval.search.cuda_graphs import RecordableModel, Recorder, ReplayedSteps
 from gardenpath.eval.search.protocol import TransitionModel, Work
-from gardenpath.eval.search.settings import WordSync
+from gardenpath.eval.search.settings import SearchSettings, WordSync
 from gardenpath.util import NATS_PER_BIT
 
 
@@ -93,22 +91,17 @@ class Competition:
 # ----------------------------------------------------------------------------
 # Expansion of hypotheses from one word to the next with an action beam.
 #
-# Open hypotheses advance action by action. The best structural successors of a group form its next
-# action beam. Successors that generate the word (or end the sentence after its last word) leave
-# the action beam and enter the word beam, which keeps the best of them. They need no place in the
-# action beam; with a number as ``fast_track``, they do, as in :mod:`competition`.
+# Open hypotheses advance action by action. Successors that generate the word (or end the sentence)
+# leave the action beam and enter the word beam. They need no place in the action beam, unless
+# ``fast_track`` is a number (:class:`Competition`).
 #
 # Log probabilities can only decrease as a derivation grows. Once the word beam is full, an open
 # hypothesis that scores below its last slot can therefore never enter and is dropped
-# (``bounded``); so is one that is below the margin of the best that has generated the word
-# (``margin_bits``). The probability of the word itself is the most expensive operation, so a cheap
+# (``bounded``). The probability of the word itself is the most expensive operation, so a cheap
 # upper bound is computed first; if even the bound does not reach the word beam, the probability is
 # not computed (``lazy_words``). Neither changes the survivors: the rank of a hypothesis above the
 # last slot of the word beam depends only on hypotheses that are also above it, and none of these
 # is ever dropped.
-#
-# For models over pieces, the word beam prunes where words end (:mod:`next_pieces`).
-
 
 # Larger than any rounding error of a log probability, too small to affect results.
 _ROUNDING = 1e-3
@@ -146,69 +139,65 @@ class Found:
     trail: npt.NDArray[np.int16] | None = None
 
 
-@dataclass(frozen=True)
-class Leading:
-    """The best structural successors of each group, best first, up to the action beam width.
+class Expansion(abc.ABC):
+    """Expands the hypotheses of groups from one word to the next, for many groups at once.
 
-    ``place``: slot of the hypothesis they extend, times the number of columns, plus the column.
+    ``replicates``: number of independent searches of each prefix, each a row of hypotheses.
+    ``word_width``: maximum number of hypotheses that survive the end of a word; ``width``: that
+    survive a token, a word or a piece.
     """
 
-    score: Tensor
-    place: Tensor
-
-
-class BeamExpansion:
-    """Finds the hypotheses that generate the next word, for many groups at once."""
-
-    def __init__(
-        self,
-        model: TransitionModel,
-        settings: WordSync,
-        *,
-        is_packed: bool,
-        work: Work,
-        recorder: Recorder | None = None,
-    ) -> None:
-        self._model = model
-        self._settings = settings
-        self._stepper = Stepper(model, settings, is_packed=is_packed, work=work)
-        self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
-        places = settings.fast_track
-        self._competition = None if places == "word_beam" else Competition(settings, places)
-        self.replayed: ReplayedSteps | None = None
-        if recorder is not None:
-            assert isinstance(model, RecordableModel) and not is_packed
-            self.replayed = ReplayedSteps(model, work, recorder)
-
-    width_setting = "action_beam"
     replicates = 1
 
-    @property
-    def word_width(self) -> int:
-        """Maximum number of hypotheses that survive a word."""
-        return self._settings.word_beam
-
-    @property
-    def width(self) -> int:
-        """Maximum number of hypotheses that survive a token, a word or a piece."""
-        if self._model.is_continuation is None:
-            return self.word_width
-        return max(self.word_width, self._settings.action_beam)
+    def __init__(
+        self, model: TransitionModel, settings: SearchSettings, *, is_packed: bool, work: Work
+    ) -> None:
+        self._model = model
+        self._stepper = Stepper(model, settings, is_packed=is_packed, work=work)
+        self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
+        self._action_beam = settings.action_beam
+        self.word_width = self.width = settings.word_beam
+        if model.is_continuation is not None:
+            self.width = max(settings.word_beam, settings.action_beam)
 
     def group_bytes(self, length: int) -> int:
         """Estimate the memory, in bytes, of a group that reads a sentence of ``length`` tokens."""
-        return self._model.group_bytes(
-            action_beam=self._settings.action_beam, word_beam=self.width, length=length
+        replicate_bytes = self._model.group_bytes(
+            action_beam=self._action_beam, word_beam=self.width, length=length
         )
+        return replicate_bytes * self.replicates
+
+    @property
+    @abc.abstractmethod
+    def ended(self) -> WordLimit:
+        """Which hypotheses count if a word ends here."""
+
+    @abc.abstractmethod
+    def begin_word(self, beam: Beam, targets: Targets) -> Beam:
+        """Prune to the word beam where a word has ended, for models over pieces."""
+
+    @abc.abstractmethod
+    def run(self, beam: Beam, targets: Targets) -> Found:
+        """Expand each group to its next word, or to the end of the sentence."""
+
+
+class BeamExpansion(Expansion):
+    """Finds the hypotheses that generate the next word, with a beam."""
+
+    def __init__(
+        self, model: TransitionModel, settings: WordSync, *, is_packed: bool, work: Work
+    ) -> None:
+        super().__init__(model, settings, is_packed=is_packed, work=work)
+        self._settings = settings
+        places = settings.fast_track
+        self._competition = None if places == "word_beam" else Competition(settings, places)
 
     @property
     def ended(self) -> WordLimit:
-        """Which hypotheses count if a word ends here."""
         margin = self._settings.margin_bits
         return WordLimit(self.word_width, None if margin is None else margin * NATS_PER_BIT)
 
     def begin_word(self, beam: Beam, targets: Targets) -> Beam:
-        """Prune to the word beam where a word has ended, for models over pieces."""
         assert targets.pieces is not None
         continues = targets.pieces.continues.unsqueeze(1)
         width = torch.where(continues, beam.score.shape[1], self.word_width)
@@ -217,25 +206,22 @@ class BeamExpansion:
         return replace(front, score=score)
 
     def run(self, beam: Beam, targets: Targets) -> Found:
-        """Expand each group to its next word, or to the end of the sentence."""
         settings, pieces = self._settings, targets.pieces
         self._stepper.begin(are_shared=targets.are_shared)
-        # The history of actions grows, so steps that keep it cannot be recorded.
-        replayed = None if targets.keeps_history else self.replayed
-        if replayed is not None:
-            replayed.begin()
-            targets = _placed_targets(replayed, targets)
         step = _Step(self._stepper, settings, self._competition, targets, self.ended)
-        advance = step if replayed is None else _ReplayedStep(replayed, step, targets)
-        completed = empty_like(beam, settings.word_beam if pieces is None else pieces.width)
+        completed = beam.empty(settings.word_beam if pieces is None else pieces.width)
         # As a structural hypothesis, its score is its joint probability.
-        state = _State(Beam(beam.score, beam.integers), completed, *step.counters(beam))
+        state = _State(
+            Beam(beam.score, beam.integers),
+            completed,
+            too_many=torch.zeros_like(targets.is_end).unsqueeze(1).repeat(1, 2),
+            admitted_log_prob=torch.full_like(beam.score[:, 0], -torch.inf),
+            admitted_count=torch.zeros_like(targets.is_end, dtype=torch.long),
+        )
         for number in range(self._most_steps):
-            state = advance(state)
+            state = step(state)
             if not self._stepper.goes_on(state.beam, number) or (pieces and pieces.all_continue):
                 break
-        if replayed is not None:
-            state = _State.of([one.clone() for one in state.tensors])
         completed = state.completed
         ended = self.ended.of_beam(completed)
         kept = ended if pieces is None else first_slots(completed, pieces.kept)
@@ -258,21 +244,6 @@ class _State:
     admitted_log_prob: Tensor
     admitted_count: Tensor
 
-    @property
-    def tensors(self) -> list[Tensor]:
-        """All of it, for :meth:`of`."""
-        beam, completed = self.beam, self.completed
-        assert completed.numbers is not None
-        return [
-            beam.score, beam.integers, completed.score, completed.integers, completed.numbers,
-            self.too_many, self.admitted_log_prob, self.admitted_count,
-        ]  # fmt: skip
-
-    @classmethod
-    def of(cls, tensors: Sequence[Tensor]) -> _State:
-        """Invert :attr:`tensors`."""
-        return cls(Beam(*tensors[:2]), Beam(*tensors[2:5]), *tensors[5:])
-
 
 class _Step:
     """One action of all open hypotheses, on the way to given targets."""
@@ -294,44 +265,40 @@ class _Step:
         self._stepper = stepper
         self.history = History() if targets.keeps_history else None
 
-    def counters(self, beam: Beam) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what is counted, before anything was found."""
-        is_end = self._targets.is_end
-        return (
-            torch.zeros_like(is_end).unsqueeze(1).repeat(1, 2),
-            torch.full_like(beam.score[:, 0], -torch.inf),
-            torch.zeros_like(is_end, dtype=torch.long),
-        )
-
     def __call__(self, state: _State) -> _State:
         beam, targets = state.beam, self._targets
         successors, too_many = self._stepper.successors(beam, targets.is_end, targets.pieces)
-        leading = self._leading(successors)
+        flat = successors[..., Column.CLOSE :].flatten(1)
+        # The best structural successors, best first: scores, and slots of the hypotheses that they
+        # extend, times the number of columns, plus the column.
+        leading, place = flat.topk(min(self._settings.action_beam, flat.shape[1]), dim=1)
         done, last = self._done(beam, successors, leading, state.completed)
-        score, admitted = leading.score, done
+        score, admitted = leading, done
         if self._competition is not None:
-            score, admitted = self._competition.admit(leading.score, done, targets.pieces)
+            score, admitted = self._competition.admit(leading, done, targets.pieces)
         candidates = Beam(admitted, beam.integers, torch.stack([admitted, last], dim=2))
-        completed = best(beside(state.completed, candidates), state.completed.score.shape[1])
+        both = joined(state.completed, candidates, dim=1)
+        completed = best(both, state.completed.score.shape[1])
         admitted_log_prob, admitted_count = state.admitted_log_prob, state.admitted_count
         if not self._settings.may_bound:
             admitted_log_prob = torch.logaddexp(admitted_log_prob, admitted.logsumexp(1))
             admitted_count = admitted_count + (admitted > -torch.inf).sum(1)
-        score = self._still_open(score, completed, admitted_count)
+        # Those are dropped that can no longer enter the word beam.
+        if self._settings.bounded and self._settings.may_bound:
+            score = score.masked_fill(score < self._least(completed.score), -torch.inf)
+        if self._settings.stop == "beam_full":
+            is_full = (admitted_count >= self._settings.action_beam).unsqueeze(1)
+            score = score.masked_fill(is_full, -torch.inf)
         return _State(
-            self._advanced(beam, score, leading.place, successors.shape[2] - Column.CLOSE),
+            self._advanced(beam, score, place, successors.shape[2] - Column.CLOSE),
             completed,
             state.too_many | too_many,
             admitted_log_prob,
             admitted_count,
         )
 
-    def _leading(self, successors: Tensor) -> Leading:
-        flat = successors[..., Column.CLOSE :].flatten(1)
-        return Leading(*flat.topk(min(self._settings.action_beam, flat.shape[1]), dim=1))
-
     def _done(
-        self, beam: Beam, successors: Tensor, leading: Leading, completed: Beam
+        self, beam: Beam, successors: Tensor, leading: Tensor, completed: Beam
     ) -> tuple[Tensor, Tensor]:
         """Return ``(groups, width)`` scores of hypotheses that generate the word or end.
 
@@ -349,7 +316,7 @@ class _Step:
         return done, last.masked_fill(is_end, 0.0)
 
     def _lazy_words(
-        self, nodes: Tensor, bound: Tensor, leading: Leading, completed: Beam, words: Tensor
+        self, nodes: Tensor, bound: Tensor, leading: Tensor, completed: Beam, words: Tensor
     ) -> Tensor:
         """Return log probabilities of the word where they can affect the result, else ``-inf``.
 
@@ -373,26 +340,17 @@ class _Step:
         score = bound + last
         sure, needed = score, bar
         if self._competition is not None:
-            sure, needed = self._competition.needed(leading.score, cheap, score, pieces)
+            sure, needed = self._competition.needed(leading, cheap, score, pieces)
         slots = completed.score.shape[1]
         so_far = torch.cat([completed.score, sure], dim=1).topk(slots, dim=1).values
         bar = torch.maximum(self._least(so_far), needed)
         rest = near & ~first & (cheap >= bar)
         return torch.maximum(last, stepper.words(nodes, bound, rest, words))
 
-    def _still_open(self, score: Tensor, completed: Beam, admitted_count: Tensor) -> Tensor:
-        """Drop hypotheses that can no longer enter the word beam."""
-        settings = self._settings
-        if settings.bounded and settings.may_bound:
-            score = score.masked_fill(score < self._least(completed.score), -torch.inf)
-        if settings.stop == "beam_full":
-            is_full = (admitted_count >= settings.action_beam).unsqueeze(1)
-            score = score.masked_fill(is_full, -torch.inf)
-        return score
-
     def _least(self, score: Tensor) -> Tensor:
         """``(groups, 1)`` least scores with which a word can still survive, given sorted ones."""
-        last = _last_kept(score, self._targets.pieces)
+        pieces = self._targets.pieces
+        last = score[:, -1:] if pieces is None else score.gather(1, pieces.kept - 1)
         if self._margin is None:
             return last
         return torch.maximum(last, score[:, :1] - self._margin)
@@ -408,40 +366,3 @@ class _Step:
         column = place % columns + Column.CLOSE
         chosen = beam.pick(place // columns, score)
         return self._stepper.advance(chosen, column, self.history)
-
-
-class _ReplayedStep:
-    """One action of all open hypotheses, by replay where it was recorded."""
-
-    def __init__(self, replayed: ReplayedSteps, step: _Step, targets: Targets) -> None:
-        self._replayed = replayed
-        self._step = step
-        self._others = _target_tensors(targets)
-
-    def __call__(self, state: _State) -> _State:
-        before = self._replayed.placed("state", state.tensors)
-        return _State.of(self._replayed.step(self._advanced, before, self._others))
-
-    def _advanced(self, state: Sequence[Tensor]) -> list[Tensor]:
-        return self._step(_State.of(state)).tensors
-
-
-def _target_tensors(targets: Targets) -> list[Tensor]:
-    pieces = targets.pieces
-    of_pieces = [] if pieces is None else [pieces.continues, pieces.kept]
-    return [targets.words, targets.is_end, *of_pieces]
-
-
-def _placed_targets(replayed: ReplayedSteps, targets: Targets) -> Targets:
-    """Return the targets in tensors that recorded steps read."""
-    words, is_end, *of_pieces = replayed.placed("targets", _target_tensors(targets))
-    pieces = targets.pieces
-    if pieces is not None:
-        continues, kept = of_pieces
-        pieces = replace(pieces, continues=continues, kept=kept)
-    return replace(targets, words=words, is_end=is_end, pieces=pieces)
-
-
-def _last_kept(score: Tensor, pieces: NextPieces | None) -> Tensor:
-    """Return ``(groups, 1)`` scores of the last slot that is kept; slots are sorted."""
-    return score[:, -1:] if pieces is None else score.gather(1, pieces.kept - 1)

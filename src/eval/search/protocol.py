@@ -1,11 +1,10 @@
 """The interface between a search and a model that generates words and trees jointly.
 
-A derivation is a path of *nodes*. A node is an integer assigned by the model. The state it refers
-to (stack states, keys and values) stays inside the model, so branching only copies integers.
-
+A derivation is a path of *nodes*. A node is an integer assigned by the model; the state it refers
+to (stack states, keys and values) stays inside the model, so that branching only copies integers.
 At a node the model assigns a log probability to each column (:class:`Column`): the next event is a
 word, the derivation ends, a constituent is closed, or one is opened. Illegal columns are ``-inf``.
-All tensors are on the model's device.
+All tensors are on the model's device. The search knows no model but through this module.
 """
 
 from __future__ import annotations
@@ -29,16 +28,8 @@ class TransitionModel(Protocol):
         """Device of nodes and scores."""
 
     @property
-    def dtype(self) -> torch.dtype:
-        """Data type of scores."""
-
-    @property
-    def is_open(self) -> Tensor:
-        """``(columns,)``: whether a column opens a constituent."""
-
-    @property
-    def is_close(self) -> Tensor:
-        """``(columns,)``: whether a column closes a constituent without ending the derivation."""
+    def label_count(self) -> int:
+        """Number of labels of constituents, each of which has a column that opens it."""
 
     @property
     def is_continuation(self) -> Tensor | None:
@@ -110,7 +101,7 @@ Answer = Callable[[Tensor, Tensor], Tensor]
 
 
 class CountedModel:
-    """A model whose calls are counted.
+    """The calls of a model, counted.
 
     With ``is_shared``, identical rows are computed once, which requires comparing the rows.
     """
@@ -121,37 +112,28 @@ class CountedModel:
         self._is_shared = is_shared
 
     def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
-        """Return ``(rows,)`` nodes after structural actions."""
         self._work.steps += 1
-        return self._ask(self._advance, nodes, columns)
+        return self._ask(self._model.advance, nodes, columns, "expanded")
 
     def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """Return ``(rows,)`` log probabilities of words, given that the next event is a word."""
-        return self._ask(self._word_log_prob, nodes, words)
+        return self._ask(self._model.word_log_prob, nodes, words, "word_scores")
 
     def word_end_log_prob(self, nodes: Tensor) -> Tensor:
-        """Return ``(rows,)`` log probabilities that the word just read does not continue."""
         return self._ask(
             lambda some, _: self._model.word_end_log_prob(some), nodes, torch.zeros_like(nodes)
         )
 
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """Return ``(rows,)`` nodes after words."""
         return self._ask(self._model.shift, nodes, words)
 
-    def _ask(self, answer: Answer, nodes: Tensor, events: Tensor) -> Tensor:
-        if not self._is_shared:
-            return answer(nodes, events)
-        nodes, events, row = distinct(nodes, events)
-        return answer(nodes, events)[row]
-
-    def _advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
-        self._work.expanded += len(nodes)
-        return self._model.advance(nodes, columns)
-
-    def _word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
-        self._work.word_scores += len(nodes)
-        return self._model.word_log_prob(nodes, words)
+    def _ask(self, answer: Answer, nodes: Tensor, events: Tensor, counter: str = "") -> Tensor:
+        row = None
+        if self._is_shared:
+            nodes, events, row = distinct(nodes, events)
+        if counter:
+            setattr(self._work, counter, getattr(self._work, counter) + len(nodes))
+        answers = answer(nodes, events)
+        return answers if row is None else answers[row]
 
 
 def distinct(nodes: Tensor, events: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -111,9 +111,9 @@ def threshold(weight: Tensor, width: int) -> Tensor:
     outside = weight.scatter(1, places, 0.0).sum(1, keepdim=True)
     others = top.flip(1).cumsum(1).flip(1) + outside
     left = torch.arange(width, 0, -1, device=weight.device)
-    found = others / left
-    first = (top <= found).to(torch.int8).argmax(1, keepdim=True)
-    return found.gather(1, first)
+    limit = others / left
+    first = (top <= limit).to(torch.int8).argmax(1, keepdim=True)
+    return limit.gather(1, first)
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,8 @@ def not_converged(
     errors: Sequence[float] | Floats, positions: Collection[int] | None, tolerance: float
 ) -> int:
     """Count the words that matter (None: all) whose standard error is above the tolerance."""
-    found = np.asarray(errors)
-    chosen = found if positions is None else found[sorted(positions)]
+    values = np.asarray(errors)
+    chosen = values if positions is None else values[sorted(positions)]
     return int((chosen > tolerance).sum())
 
 

@@ -17,7 +17,7 @@ word changes the distribution over analyses.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,10 +89,6 @@ class TokenMeasures:
     best_kept_share: Floats
     reanalysis: Floats
 
-    def by_name(self) -> Mapping[str, Floats]:
-        """Return the measures that describe the analyses after a token, by name."""
-        return {name: getattr(self, name) for name in AFTER_TOKEN}
-
 
 # Measures of the last piece of a word are those of the word.
 AFTER_TOKEN = (
@@ -100,25 +96,25 @@ AFTER_TOKEN = (
 )  # fmt: skip
 
 
-def token_measures(found: Floats) -> TokenMeasures:
+def token_measures(measures: Floats) -> TokenMeasures:
     """Pool what was measured in replicates, ``(tokens, replicates, 8)``, by their weights."""
-    log_probs = found[..., _TOTAL]
+    log_probs = measures[..., _TOTAL]
     total = logsumexp(log_probs, axis=1) if log_probs.size else np.zeros(len(log_probs))
     # Replicates without survivors have no weight.
     weight = np.exp(log_probs - total[:, None])
-    pooled = np.einsum("tr,trk->tk", weight, np.where(weight[..., None] > 0, found, 0.0))
+    pooled = np.einsum("tr,trk->tk", weight, np.where(weight[..., None] > 0, measures, 0.0))
     mean_log_prob = total - np.log(max(log_probs.shape[1], 1))
-    best = found[..., BEST_JOINT].argmax(1)
-    rows = np.arange(len(found))
+    best = measures[..., BEST_JOINT].argmax(1)
+    rows = np.arange(len(measures))
     return TokenMeasures(
         entropy_bits=np.maximum(bits(pooled[:, _JOINT] - mean_log_prob), 0.0),
         open_constituents=pooled[:, _DEPTH],
-        analyses=found[..., _ANALYSES].max(1),
+        analyses=measures[..., _ANALYSES].max(1),
         word_bits=bits(pooled[:, _LAST]),
         # An estimate of the total that is too low can be below a part of it.
-        best_share=np.minimum(np.exp(found[rows, best, BEST_JOINT] - mean_log_prob), 1.0),
+        best_share=np.minimum(np.exp(measures[rows, best, BEST_JOINT] - mean_log_prob), 1.0),
         best_kept_share=pooled[:, _KEPT],
-        reanalysis=found[rows, best, _REANALYSIS],
+        reanalysis=measures[rows, best, _REANALYSIS],
     )
 
 
@@ -162,12 +158,12 @@ class Step:
 
     def columns(self, place: int) -> list[list[int]]:
         """Return the structural columns that a survivor took before each token, in order."""
-        found = []
+        columns = []
         step: Step | None = self
         while step is not None:
-            found.append([int(c) for c in step.trail[place] if c != NO_ACTION])
+            columns.append([int(c) for c in step.trail[place] if c != NO_ACTION])
             place, step = int(step.origin[place]), step.before
-        return found[::-1]
+        return columns[::-1]
 
 
 @dataclass(frozen=True)
@@ -180,8 +176,6 @@ class SearchFailure:
     token: int
     hit_open: bool
     hit_consecutive: bool
-    # The setting for the number of hypotheses.
-    width_setting: str = "action_beam"
 
     @property
     def remedy(self) -> str:
@@ -190,7 +184,7 @@ class SearchFailure:
             return "raise search.max_consecutive"
         if self.hit_open:
             return "raise search.max_open"
-        return f"raise search.{self.width_setting}"
+        return "raise search.action_beam"
 
 
 @dataclass(frozen=True)
@@ -258,8 +252,8 @@ class SentenceResult:
         """Return ``(tokens + 1, replicates)`` deviations (bits); None without replicates."""
         if self.replicates == 1:
             return None
-        found = pooled(self._with_word_ends(with_word_ends)).deviations_bits
-        return self.padded(found, tokens)
+        deviations = pooled(self._with_word_ends(with_word_ends)).deviations_bits
+        return self.padded(deviations, tokens)
 
     def padded(self, values: Floats, tokens: int) -> Floats:
         """Return values of all tokens and the end; NaN behind a failure."""

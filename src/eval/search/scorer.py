@@ -1,4 +1,8 @@
-"""Word scores of syntactic language models, through search."""
+"""Word scores of syntactic language models, through search.
+
+Runs and suites call :class:`StructuredScorer` with words, and the functions below it turn results
+over tokens into values of words. Nothing is stored here.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +16,12 @@ from gardenpath.data.sentence import OnWords, Sharing
 from gardenpath.data.words.pieces import Boundary, Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.search.cuda_graphs import CudaRecorder, Recorder
-from gardenpath.eval.search.expansion import BeamExpansion
+from gardenpath.eval.search.expansion import BeamExpansion, Expansion
 from gardenpath.eval.search.protocol import TransitionModel, Work
 from gardenpath.eval.search.replicates import standard_error
-from gardenpath.eval.search.result import SearchFailure, SentenceResult
-from gardenpath.eval.search.sentences import Expansion, SentenceSearch
-from gardenpath.eval.search.settings import SearchSettings, Unbiased, WordSync
+from gardenpath.eval.search.result import AFTER_TOKEN, SearchFailure, SentenceResult
+from gardenpath.eval.search.sentences import SentenceSearch
+from gardenpath.eval.search.settings import SearchSettings, Unbiased
 from gardenpath.eval.search.unbiased import UnbiasedExpansion, until_tolerance
 from gardenpath.util import bits
 
@@ -89,10 +92,10 @@ class StructuredScorer:
         unbiased search that adds replicates, it sees the first ones only.
         """
         split = encode_sentences(sentences, self._vocabulary, self._subwords)
-        found = self._search(
+        results = self._search(
             split, keeps_history=keeps_history, matters=matters, on_searched=on_searched
         )
-        return found, split
+        return results, split
 
     def _search(
         self,
@@ -106,18 +109,28 @@ class StructuredScorer:
         before = self.work.words
 
         def run(numbers: Sequence[int], replicates: range) -> Mapping[int, SentenceResult]:
-            def done(number: int, result: SentenceResult) -> None:
+            results: dict[int, SentenceResult] = {}
+
+            def keep(place: int, result: SentenceResult) -> None:
+                number = numbers[place]
+                results[number] = result
                 if replicates.start == 0:
                     self._on_words(len(tokens[number]))
                     if on_searched is not None:
                         on_searched(split, number, result)
 
-            return self._run(tokens, numbers, replicates, done, keeps_history=keeps_history)
+            SentenceSearch(
+                model=self._model, expansion=self._expansion(replicates), work=self.work,
+                budget=self.settings.memory_gb * 1e9, is_packed=self._is_packed,
+                share_prefixes=self.settings.share_prefixes, keeps_history=keeps_history,
+                finds_word_ends=self.boundary == "next",
+            ).run([tokens[number] for number in numbers], keep)  # fmt: skip
+            return results
 
         def deviations(number: int, result: SentenceResult) -> Floats:
-            found = word_deviations_of(result, split, number, boundary=self.boundary)
-            assert found is not None
-            return found
+            of_words = word_deviations_of(result, split, number, boundary=self.boundary)
+            assert of_words is not None
+            return of_words
 
         numbers = range(len(split))
         settings = self.settings
@@ -130,52 +143,13 @@ class StructuredScorer:
         self.sharing = Sharing(sum(len(t) + 1 for t in tokens), self.work.words - before)
         return [results[number] for number in numbers]
 
-    def _run(
-        self,
-        tokens: Sequence[Sequence[int]],
-        numbers: Sequence[int],
-        replicates: range,
-        done: Callable[[int, SentenceResult], None],
-        *,
-        keeps_history: bool,
-    ) -> Mapping[int, SentenceResult]:
-        """Search some of the sentences."""
-        results: dict[int, SentenceResult] = {}
-
-        def keep(place: int, result: SentenceResult) -> None:
-            results[numbers[place]] = result
-            done(numbers[place], result)
-
-        SentenceSearch(
-            model=self._model, expansion=self._expansion(replicates), work=self.work,
-            budget=self.settings.memory_gb * 1e9, is_packed=self._is_packed,
-            share_prefixes=self.settings.share_prefixes, keeps_history=keeps_history,
-            finds_word_ends=self.boundary == "next",
-        ).run([tokens[number] for number in numbers], keep)  # fmt: skip
-        return results
-
     def _expansion(self, replicates: range) -> Expansion:
-        settings, work = self.settings, self.work
+        settings, work, is_packed = self.settings, self.work, self._is_packed
         if isinstance(settings, Unbiased):
             return UnbiasedExpansion(
-                self._model, settings, is_packed=self._is_packed, work=work, replicates=replicates
+                self._model, settings, is_packed=is_packed, work=work, replicates=replicates
             )
-        return BeamExpansion(
-            self._model, settings, is_packed=self._is_packed, work=work, recorder=self._recorder()
-        )
-
-    def _recorder(self) -> Recorder | None:
-        """Return what records the steps of a search, if the settings ask for it."""
-        settings, device = self.settings, self._model.device
-        if not (isinstance(settings, WordSync) and settings.cuda_graphs):
-            return None
-        if device.type != "cuda" or self._is_packed:
-            raise GardenpathError(
-                "search.cuda_graphs=true needs a CUDA device and fixed shapes, but the search is "
-                f"on {device.type} {'without' if self._is_packed else 'with'} fixed shapes: set "
-                "device=cuda and search.fixed_shapes=true, or search.cuda_graphs=false"
-            )
-        return CudaRecorder(device)
+        return BeamExpansion(self._model, settings, is_packed=is_packed, work=work)
 
 
 def word_log_probs_of(
@@ -213,17 +187,15 @@ def word_columns_of(
     tokens = len(split.sentence(number))
     measures = result.measures
     last = split.last_pieces(number)
-    found = {
-        name: result.padded(values, tokens)[last] for name, values in measures.by_name().items()
-    }
-    entropy = found["entropy_bits"]
+    columns = {name: result.padded(getattr(measures, name), tokens)[last] for name in AFTER_TOKEN}
+    entropy = columns["entropy_bits"]
     # At the beginning there is one analysis: nothing has been read.
-    found["entropy_reduction_bits"] = -np.diff(entropy, prepend=0.0)
+    columns["entropy_reduction_bits"] = -np.diff(entropy, prepend=0.0)
     surprisal = bits(word_log_probs_of(result, split, number, boundary=boundary))
     word_bits = split.sum_to_words(number, result.padded(measures.word_bits, tokens))
-    found["word_bits"] = word_bits
-    found["structure_bits"] = surprisal - word_bits
+    columns["word_bits"] = word_bits
+    columns["structure_bits"] = surprisal - word_bits
     deviations = word_deviations_of(result, split, number, boundary=boundary)
     if deviations is not None:
-        found["surprisal_se"] = standard_error(deviations)
-    return found
+        columns["surprisal_se"] = standard_error(deviations)
+    return columns

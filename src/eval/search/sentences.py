@@ -1,10 +1,14 @@
-"""Groups: the hypotheses of one prefix, and what was found for it so far."""
+"""Search over many sentences at once, token by token; sentences share what prefixes they share.
+
+Called by :mod:`scorer`. A group is the hypotheses of one prefix. This module decides which groups
+advance together, reports results, and lets an expansion (:mod:`expansion`, :mod:`unbiased`) find
+the survivors of each token.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -15,15 +19,14 @@ from gardenpath.data.sentence import Prefix, PrefixTrie, tries_by_start
 from gardenpath.eval.search.beam import (
     Beam,
     Next,
-    NextPieces,
     WordLimit,
     after_word,
-    below,
+    joined,
     next_pieces,
     root_beam,
     tokens_after,
 )
-from gardenpath.eval.search.expansion import Found, Targets
+from gardenpath.eval.search.expansion import Expansion, Found, Targets
 from gardenpath.eval.search.protocol import CountedModel, TransitionModel, Work
 from gardenpath.eval.search.replicates import mixed
 from gardenpath.eval.search.result import (
@@ -97,54 +100,14 @@ class Front:
 
 
 # ----------------------------------------------------------------------------
-# Search over many sentences at once, token by token.
-#
-# The hypotheses of one prefix form a group. In each round, all groups advance together, each to
-# every token that follows its prefix in some sentence; new sentences take the place of finished
-# ones. The beam of a prefix depends only on the prefix, so sentences with a common prefix share
-# the work.
-#
-# Tokens may be pieces of words (:mod:`next_pieces`). The survivors of the last piece of a word
-# then also give the probability that the word ends there.
-
+# In each round, all groups advance together, each to every token that follows its prefix in some
+# sentence; new sentences take the place of finished ones. The beam of a prefix depends only on the
+# prefix, so sentences with a common prefix share the work.
 
 OnResult = Callable[[int, SentenceResult], None]
 
 # More groups than this at the same time are not faster.
 MOST_GROUPS = 128
-
-
-class Expansion(Protocol):
-    """Expands the hypotheses of groups from one word to the next."""
-
-    @property
-    def width_setting(self) -> str:
-        """The setting to increase if no hypothesis survives."""
-
-    @property
-    def replicates(self) -> int:
-        """Number of independent searches of each prefix; each has a row of hypotheses."""
-
-    @property
-    def width(self) -> int:
-        """Maximum number of hypotheses that survive a token."""
-
-    @property
-    def word_width(self) -> int:
-        """Maximum number of hypotheses that survive the end of a word."""
-
-    def group_bytes(self, length: int) -> int:
-        """Estimate the memory, in bytes, of a group that reads a sentence of ``length`` tokens."""
-
-    @property
-    def ended(self) -> WordLimit:
-        """Which hypotheses count if a word ends here."""
-
-    def begin_word(self, beam: Beam, targets: Targets) -> Beam:
-        """Prune to the word beam where a word has ended, for models over pieces."""
-
-    def run(self, beam: Beam, targets: Targets) -> Found:
-        """Find the hypotheses that generate the next word, or end the sentence, for each row."""
 
 
 @dataclass(kw_only=True)
@@ -180,7 +143,12 @@ class SentenceSearch:
             while waiting or groups:
                 added = self._admit(waiting, groups)
                 if added:
-                    front = self._with_roots(front, len(added))
+                    roots = self._roots(len(added), front.beam.score.shape[1])
+                    ends = None
+                    if front.word_end is not None and roots.word_end is not None:
+                        ends = torch.cat([front.word_end, roots.word_end])
+                    flags = torch.cat([front.is_best, roots.is_best])
+                    front = Front(joined(front.beam, roots.beam, dim=0), flags, ends)
                     groups += added
                 groups, front = self._round(groups, front, on_result)
 
@@ -190,14 +158,6 @@ class SentenceSearch:
         # At the beginning there is no word that could continue.
         has_ends = self.finds_word_ends and self._is_continuation is not None
         return Front(beam, beam.is_alive, torch.zeros_like(beam.score[:, 0]) if has_ends else None)
-
-    def _with_roots(self, front: Front, count: int) -> Front:
-        roots = self._roots(count, front.beam.score.shape[1])
-        ends = None
-        if front.word_end is not None and roots.word_end is not None:
-            ends = torch.cat([front.word_end, roots.word_end])
-        flags = torch.cat([front.is_best, roots.is_best])
-        return Front(below(front.beam, roots.beam), flags, ends)
 
     def _admit(self, waiting: list[PrefixTrie], groups: list[Group]) -> list[Group]:
         """Start the waiting tries that fit into memory; at least one if no group is active."""
@@ -224,15 +184,15 @@ class SentenceSearch:
         parents = self._rows([n.parent for n in tokens_next])
         targets = self._targets(groups, tokens_next)
         beam, flags = self._at_targets(front, parents, tokens_next, targets)
-        found = self.expansion.run(beam, targets)
+        survivors = self.expansion.run(beam, targets)
         self.work.words += len(tokens_next)
         word_end = None if front.word_end is None else front.word_end[parents]
-        came_from_best = flags.gather(1, found.beam.origin)
-        children = self._report(groups, tokens_next, found, came_from_best, word_end, on_result)
+        came_from_best = flags.gather(1, survivors.beam.origin)
+        children = self._report(groups, tokens_next, survivors, came_from_best, word_end, on_result)
         if not children:
             return [], self._roots(0, self.expansion.width)
         rows = self._rows([row for row, _ in children])
-        shifted = self._shifted(found.beam.rows(rows), targets.words[rows])
+        shifted = self._shifted(survivors.beam.rows(rows), targets.words[rows])
         if word_end is not None:
             ends = [tokens_next[row].ends for row, _ in children]
             word_end = self._word_end(shifted, self._repeated(ends))
@@ -243,20 +203,24 @@ class SentenceSearch:
     def _rows(self, groups: Sequence[int]) -> Tensor:
         """Return the rows of groups: each has one for each of its replicates."""
         count = self.expansion.replicates
-        rows = np.repeat(np.array(groups, dtype=np.int64) * count, count)
-        rows += np.tile(np.arange(count), len(groups))
-        return torch.tensor(rows, device=self.model.device)
+        rows = np.array(groups, dtype=np.int64)[:, None] * count + np.arange(count)
+        return torch.tensor(rows.ravel(), device=self.model.device)
 
     def _repeated(self, values: Sequence[int] | Sequence[bool]) -> Tensor:
         """Return the values of groups for each of their rows, on the device."""
-        kind = torch.bool if all(isinstance(value, bool) for value in values) else torch.long
         rows = [value for value in values for _ in range(self.expansion.replicates)]
-        return torch.tensor(rows, dtype=kind, device=self.model.device)
+        return torch.tensor(rows, device=self.model.device)
 
     def _targets(self, groups: list[Group], tokens_next: list[Next]) -> Targets:
         parents = {n.parent for n in tokens_next}
         is_shared = self.expansion.replicates > 1 or len(parents) < len(tokens_next)
-        pieces = self._pieces(tokens_next)
+        pieces = None
+        if self._is_continuation is not None:
+            pieces = next_pieces(
+                tokens_next, width=self.expansion.width, word_width=self.expansion.word_width,
+                replicates=self.expansion.replicates, is_packed=self.is_packed,
+                device=self.model.device,
+            )  # fmt: skip
         return Targets(
             words=self._repeated([n.token for n in tokens_next]),
             is_end=self._repeated([n.prefix is None for n in tokens_next]),
@@ -273,37 +237,22 @@ class SentenceSearch:
 
         Groups that diverge at this token share their nodes before it, if these can be told apart.
         """
-        beam = front.beam if targets.pieces is None else self._narrowed(front.beam, tokens_next)
+        beam, has_pieces = front.beam, targets.pieces is not None
+        if has_pieces and self.is_packed and not any(n.continues for n in tokens_next):
+            # Words have ended, and no group needs more slots.
+            beam = beam.front(self.expansion.ended.width)
         if self._shares_nodes:
-            beam = self._settled(beam).rows(parents)
-            if targets.pieces is not None:
-                beam = self.expansion.begin_word(beam, targets)
-        else:
-            beam = beam.rows(parents)
-            if targets.pieces is not None:
-                beam = self.expansion.begin_word(beam, targets)
+            beam = self._settled(beam)
+        beam = beam.rows(parents)
+        if has_pieces:
+            beam = self.expansion.begin_word(beam, targets)
+        if not self._shares_nodes:
             beam = self._settled(beam)
         flags = is_best(beam)
         if targets.pieces is not None:
             before = front.is_best.index_select(0, parents)[:, : flags.shape[1]]
             flags = torch.where(targets.pieces.continues.unsqueeze(1), before, flags)
         return beam, flags
-
-    def _pieces(self, tokens_next: list[Next]) -> NextPieces | None:
-        if self._is_continuation is None:
-            return None
-        return next_pieces(
-            tokens_next, width=self.expansion.width, word_width=self.expansion.word_width,
-            replicates=self.expansion.replicates, is_packed=self.is_packed,
-            device=self.model.device,
-        )  # fmt: skip
-
-    def _narrowed(self, beam: Beam, tokens_next: list[Next]) -> Beam:
-        """Drop slots that no group needs, because words have ended."""
-        inside = any(n.continues for n in tokens_next)
-        if self.is_packed and not inside:
-            return beam.front(self.expansion.ended.width)
-        return beam
 
     @property
     def _shares_nodes(self) -> bool:
@@ -319,20 +268,20 @@ class SentenceSearch:
         self,
         groups: list[Group],
         tokens_next: list[Next],
-        found: Found,
+        survivors: Found,
         came_from_best: Tensor,
         word_end: Tensor | None,
         on_result: OnResult,
     ) -> list[tuple[int, Group]]:
         """Report sentences that end or fail here; return the other groups with their numbers."""
-        counted = self.expansion.ended.of_beam(found.beam)
+        counted = self.expansion.ended.of_beam(survivors.beam)
         flags = came_from_best[:, : counted.score.shape[1]]
-        parts = [found.log_prob.unsqueeze(1), measured(counted, flags), found.too_many]
+        parts = [survivors.log_prob.unsqueeze(1), measured(counted, flags), survivors.too_many]
         if word_end is not None:
             parts.append(word_end.unsqueeze(1))
         numbers = torch.cat([part.double() for part in parts], dim=1).tolist()
         table = np.array(numbers).reshape(len(tokens_next), self.expansion.replicates, -1)
-        steps = self._steps(groups, tokens_next, found)
+        steps = self._steps(groups, tokens_next, survivors)
         children = []
         for number, (entry, next_) in enumerate(zip(table, tokens_next, strict=True)):
             log_prob, measures = entry[:, 0], entry[:, 1 : 1 + MEASURED]
@@ -346,15 +295,11 @@ class SentenceSearch:
             if next_.prefix is not None:
                 children.append((number, child))
                 continue
-            self._end(group, child, on_result)
+            last = None if child.step is None else child.step.within(self.expansion.ended)
+            result = self._result(child, last=last)
+            for sentence in group.prefix.sentences:
+                on_result(sentence, result)
         return children
-
-    def _end(self, group: Group, child: Group, on_result: OnResult) -> None:
-        """Report the sentences that end here."""
-        last = None if child.step is None else child.step.within(self.expansion.ended)
-        result = self._result(child, last=last)
-        for sentence in group.prefix.sentences:
-            on_result(sentence, result)
 
     def _result(
         self, group: Group, last: Step | None, failure: SearchFailure | None = None
@@ -367,8 +312,8 @@ class SentenceSearch:
             ends = np.zeros_like(log_probs)
             if group.word_ends:
                 ends[: len(group.word_ends)] = np.array(group.word_ends)
-        found = np.array(group.measures).reshape(-1, count, MEASURED)
-        return SentenceResult(log_probs, found, last, failure, ends)
+        measures = np.array(group.measures).reshape(-1, count, MEASURED)
+        return SentenceResult(log_probs, measures, last, failure, ends)
 
     def _read(self, group: Group, next_: Next, word_end: Floats | None = None) -> Group:
         """Return a group as its next token has it."""
@@ -377,25 +322,23 @@ class SentenceSearch:
         return group.before(next_, self.expansion.ended, word_end)
 
     def _fail(self, group: Group, next_: Next, too_many: Bools, on_result: OnResult) -> None:
-        hit_open, hit_opened = map(bool, too_many)
-        width_setting = self.expansion.width_setting
-        failure = SearchFailure(len(group.log_probs), hit_open, hit_opened, width_setting)
+        failure = SearchFailure(len(group.log_probs), *map(bool, too_many))
         result = self._result(group, last=group.step, failure=failure)
         lost = group.prefix.sentences if next_.prefix is None else next_.prefix.all_sentences
         for sentence in lost:
             on_result(sentence, result)
 
     def _steps(
-        self, groups: list[Group], tokens_next: list[Next], found: Found
+        self, groups: list[Group], tokens_next: list[Next], survivors: Found
     ) -> list[Step | None]:
         """Return the steps of the first replicate of each group, if they are kept."""
-        if found.trail is None:
+        if survivors.trail is None:
             return [None] * len(tokens_next)
         count = self.expansion.replicates
-        score = found.beam.score.double().cpu().numpy()[::count]
-        joint = found.beam.joint.double().cpu().numpy()[::count]
-        origin = found.beam.origin.cpu().numpy()[::count]
-        trail = found.trail[::count]
+        score = survivors.beam.score.double().cpu().numpy()[::count]
+        joint = survivors.beam.joint.double().cpu().numpy()[::count]
+        origin = survivors.beam.origin.cpu().numpy()[::count]
+        trail = survivors.trail[::count]
         before = [self._read(groups[n.parent], n).step for n in tokens_next]
         return [
             Step(score[row], joint[row], origin[row], trail[row], step)
@@ -406,11 +349,14 @@ class SentenceSearch:
         """Let all survivors read the token."""
         words = tokens.unsqueeze(1).expand_as(beam.node)
         rows = self._live_rows(beam.is_alive)
-        counted = CountedModel(self.model, self.work, is_shared=self._shares_nodes)
         flat = beam.node.flatten()
-        nodes = counted.shift(flat[rows], words.flatten()[rows])
+        nodes = self._counted.shift(flat[rows], words.flatten()[rows])
         node = flat.index_copy(0, rows, nodes).view_as(beam.node)
         return after_word(beam.score, beam.joint, node, beam.depth)
+
+    @property
+    def _counted(self) -> CountedModel:
+        return CountedModel(self.model, self.work, is_shared=self._shares_nodes)
 
     def _live_rows(self, is_alive: Tensor) -> Tensor:
         """Return the rows to compute: those of live hypotheses if packed, else all."""
@@ -426,9 +372,8 @@ class SentenceSearch:
         beam = self.expansion.ended.of_beam(beam)
         score = beam.score
         rows = self._live_rows(beam.is_alive & is_wanted.unsqueeze(1))
-        counted = CountedModel(self.model, self.work, is_shared=self._shares_nodes)
-        found = counted.word_end_log_prob(beam.node.flatten()[rows]).to(score)
-        ends = torch.full_like(score, -torch.inf).flatten().index_copy(0, rows, found)
+        answers = self._counted.word_end_log_prob(beam.node.flatten()[rows]).to(score)
+        ends = torch.full_like(score, -torch.inf).flatten().index_copy(0, rows, answers)
         # With fixed shapes the model also answers for empty slots; these answers are meaningless.
         ends = ends.view_as(score).masked_fill(~beam.is_alive, -torch.inf)
         return ((score + ends).logsumexp(1) - score.logsumexp(1)).nan_to_num(0.0)

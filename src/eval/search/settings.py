@@ -1,4 +1,7 @@
-"""Settings of a search: ``search=`` on the command line."""
+"""Settings of a search (``search=`` on the command line), and their description for reports.
+
+Read by the command line, runs and keys of stored results; must not import torch.
+"""
 
 from __future__ import annotations
 
@@ -51,11 +54,7 @@ class Limits:
 class WordSync(Limits):
     """Word-synchronous beam search (Stern et al. 2017; Hale et al. 2018)."""
 
-    WORK_ONLY: ClassVar[frozenset[str]] = Limits.WORK_ONLY | {
-        "bounded",
-        "lazy_words",
-        "cuda_graphs",
-    }
+    WORK_ONLY: ClassVar[frozenset[str]] = Limits.WORK_ONLY | {"bounded", "lazy_words"}
 
     kind: Literal["word_sync"] = "word_sync"
     action_beam: PositiveInt = 100
@@ -81,15 +80,6 @@ class WordSync(Limits):
     lazy_words: bool = True
     """Whether word probabilities that cannot affect the result are skipped. No effect with
     marginal=candidates or stop=beam_full."""
-    cuda_graphs: bool = False
-    """Whether steps are recorded as CUDA graphs and replayed; needs a CUDA device and fixed shapes.
-    Results are the same."""
-
-    def mistakes(self) -> list[str]:
-        """Return the mistakes in a combination of settings."""
-        if self.cuda_graphs and self.fixed_shapes is False:
-            return ["cuda_graphs=true needs fixed_shapes=true"]
-        return []
 
     @property
     def width(self) -> int:
@@ -184,7 +174,7 @@ _SAVINGS = {
 }
 # Settings that have no effect without another.
 _NEEDED = {"max_replicates": "tolerance"}
-_NOT_MENTIONED = ("kind", "stop", "fixed_shapes", "memory_gb", "cuda_graphs", *_SAVINGS)
+_NOT_MENTIONED = ("kind", "stop", "fixed_shapes", "memory_gb", *_SAVINGS)
 
 
 def search_in_words(search: Mapping[str, Any]) -> str:

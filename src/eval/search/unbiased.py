@@ -1,16 +1,14 @@
 """Unbiased search: hypotheses that beams would drop survive at random, and weigh more.
 
 Hypotheses advance from word to word as in :mod:`expansion`, but with weights. Wherever a beam is
-too narrow, :mod:`thinning` decides which hypotheses stay. Successors that generate the word leave
-the action beam; the sum of their weights, before the word beam thins them, is an estimate of the
-probability of the prefix whose expectation is exact, whatever the beams.
+too narrow, thinning (:mod:`replicates`) decides which hypotheses stay. Successors that generate
+the word leave the action beam; the sum of their weights, before the word beam thins them, is an
+estimate of the probability of the prefix whose expectation is exact, whatever the beams.
 
 Work that hardly matters is also left to chance: words and open hypotheses whose weight is below
 ``roulette`` times the weight that has already generated the word stay with a probability in
-proportion to their weight.
-
-Random numbers depend on the seed, the replicate and the prefix only, so that neither batches nor
-the sharing of prefixes matter.
+proportion to their weight. Random numbers depend on the seed, the replicate and the prefix only,
+so that neither batches nor the sharing of prefixes matter.
 """
 
 from __future__ import annotations
@@ -24,10 +22,17 @@ from torch import Tensor
 
 from gardenpath.data.arrays import Floats
 from gardenpath.data.trees.legality import Column
-from gardenpath.eval.search.beam import Beam, History, Stepper, WordLimit, beside, empty_like
-from gardenpath.eval.search.expansion import Found, Targets
+from gardenpath.eval.search.beam import Beam, History, Stepper, WordLimit, joined
+from gardenpath.eval.search.expansion import Expansion, Found, Targets
 from gardenpath.eval.search.protocol import TransitionModel, Work
-from gardenpath.eval.search.replicates import drawn, mixed, standard_error, threshold, uniforms
+from gardenpath.eval.search.replicates import (
+    drawn,
+    mixed,
+    not_converged,
+    standard_error,
+    threshold,
+    uniforms,
+)
 from gardenpath.eval.search.result import SentenceResult, with_replicates
 from gardenpath.eval.search.settings import Unbiased
 
@@ -36,8 +41,11 @@ _WORDS, _OPEN, _COMPLETED = range(3)
 _PER_STEP = 3
 
 
-class UnbiasedExpansion:
-    """Moves weighted hypotheses from one word to the next, for many groups at once."""
+class UnbiasedExpansion(Expansion):
+    """Moves weighted hypotheses from one word to the next.
+
+    ``replicates``: their numbers, on which their random numbers depend.
+    """
 
     def __init__(
         self,
@@ -48,46 +56,17 @@ class UnbiasedExpansion:
         work: Work,
         replicates: range | None = None,
     ) -> None:
-        self._model = model
+        super().__init__(model, settings, is_packed=is_packed, work=work)
         self._settings = settings
-        # The numbers of the replicates, on which their random numbers depend.
-        self._replicates = range(settings.replicates) if replicates is None else replicates
-        self._stepper = Stepper(model, settings, is_packed=is_packed, work=work)
-        self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
-
-    width_setting = "action_beam"
-
-    @property
-    def replicates(self) -> int:
-        """Number of independent searches of each prefix."""
-        return len(self._replicates)
-
-    @property
-    def word_width(self) -> int:
-        """Maximum number of hypotheses that survive a word."""
-        return self._settings.word_beam
-
-    @property
-    def width(self) -> int:
-        """Maximum number of hypotheses that survive a token, a word or a piece."""
-        if self._model.is_continuation is None:
-            return self.word_width
-        return max(self.word_width, self._settings.action_beam)
-
-    def group_bytes(self, length: int) -> int:
-        """Estimate the memory, in bytes, of a group that reads a sentence of ``length`` tokens."""
-        one = self._model.group_bytes(
-            action_beam=self._settings.action_beam, word_beam=self.width, length=length
-        )
-        return one * self.replicates
+        self._numbers = range(settings.replicates) if replicates is None else replicates
+        self.replicates = len(self._numbers)
 
     @property
     def ended(self) -> WordLimit:
-        """Which hypotheses count if a word ends here: all, by their weights."""
+        # All, by their weights.
         return WordLimit(self.width)
 
     def begin_word(self, beam: Beam, targets: Targets) -> Beam:
-        """Thin to the word beam where a word has ended, for models over pieces."""
         assert targets.pieces is not None
         uniform = self._draws(targets, beam.score)[:, -2:-1]
         score = thinned_scores(beam.score, self.word_width, uniform)
@@ -96,7 +75,6 @@ class UnbiasedExpansion:
         )
 
     def run(self, beam: Beam, targets: Targets) -> Found:
-        """Expand each row to its next word, or to the end of the sentence."""
         settings, pieces = self._settings, targets.pieces
         draws = self._draws(targets, beam.score)
         self._stepper.begin(are_shared=targets.are_shared)
@@ -104,7 +82,7 @@ class UnbiasedExpansion:
         buffer = max(settings.action_beam, settings.word_beam)
         log_prob = torch.full_like(beam.score[:, 0], -torch.inf)
         too_many = torch.zeros_like(targets.is_end).unsqueeze(1).repeat(1, 2)
-        state = _State(beam, empty_like(beam, buffer), log_prob, too_many)
+        state = _State(beam, beam.empty(buffer), log_prob, too_many)
         for number in range(self._most_steps):
             state = step(state, number)
             if not self._stepper.goes_on(state.beam, number) or (pieces and pieces.all_continue):
@@ -125,7 +103,7 @@ class UnbiasedExpansion:
         keys = [
             mixed(mixed(seed, self._settings.seed), number)
             for seed in targets.seeds
-            for number in self._replicates
+            for number in self._numbers
         ]
         count = self._most_steps * _PER_STEP + 2
         return torch.from_numpy(uniforms(keys, count)).to(like)
@@ -161,7 +139,7 @@ class _Step:
         successors, too_many = self._stepper.successors(beam, targets.is_end, targets.pieces)
         done = self._done(beam, successors, state.log_prob, draws[:, _WORDS : _WORDS + 1])
         log_prob = torch.logaddexp(state.log_prob, done.score.logsumexp(1))
-        both = beside(state.completed, done)
+        both = joined(state.completed, done, dim=1)
         completed = thinned(
             both, state.completed.score.shape[1], draws[:, _COMPLETED : _COMPLETED + 1]
         )
@@ -264,13 +242,6 @@ Search = Callable[[Sequence[int], range], Mapping[int, SentenceResult]]
 DeviationsOf = Callable[[int, SentenceResult], Floats]
 
 
-def exceeds(deviations: Floats, positions: Collection[int] | None, tolerance: float) -> bool:
-    """Whether a standard error is above the tolerance at one of the positions (None: any)."""
-    errors = standard_error(deviations)
-    chosen = errors if positions is None else errors[sorted(positions)]
-    return bool((chosen > tolerance).any())
-
-
 def until_tolerance(
     search: Search,
     deviations: DeviationsOf,
@@ -284,22 +255,22 @@ def until_tolerance(
     The replicates that are there already are kept, so that the result depends only on how many a
     sentence has in the end.
     """
-    found = dict(search(numbers, range(settings.replicates)))
-    count = settings.replicates
-    if settings.tolerance is None:
-        return found
-    left = list(numbers)
+    results = dict(search(numbers, range(settings.replicates)))
+    count, tolerance = settings.replicates, settings.tolerance
+    left = [] if tolerance is None else list(numbers)
+
+    def is_precise(number: int) -> bool:
+        if results[number].failure is not None:
+            return False
+        errors = standard_error(deviations(number, results[number]))
+        return tolerance is None or not not_converged(errors, matters[number], tolerance)
+
     while count < settings.max_replicates:
-        left = [
-            number
-            for number in left
-            if found[number].failure is not None
-            or exceeds(deviations(number, found[number]), matters[number], settings.tolerance)
-        ]
+        left = [number for number in left if not is_precise(number)]
         if not left:
             break
         more = range(count, min(2 * count, settings.max_replicates))
         for number, result in search(left, more).items():
-            found[number] = with_replicates([found[number], result])
+            results[number] = with_replicates([results[number], result])
         count = more.stop
-    return found
+    return results

@@ -1,10 +1,14 @@
-"""Make an n-gram model of the n-grams that an ARPA file lists."""
+"""Read ARPA files, the format of n-gram models of SRILM, KenLM and others.
+
+A file has one section of lines ``log10(p) <tab> words [<tab> log10(backoff)]`` for each order. Both
+families of n-gram models read them; errors name file and line.
+"""
 
 from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +18,6 @@ from gardenpath.data.arrays import Floats, Ints
 from gardenpath.data.readers.base import require_text
 from gardenpath.data.words.vocabulary import (
     BEGIN_ID,
-    PAD_ID,
     SPECIALS,
     UNKNOWN,
     Language,
@@ -22,7 +25,7 @@ from gardenpath.data.words.vocabulary import (
 )
 from gardenpath.errors import InputError
 from gardenpath.models.ngram.model import ABSENT, NgramModel, NgramTable
-from gardenpath.store.files import open_text, whole_file
+from gardenpath.store.files import open_text
 from gardenpath.util import NATS_PER_LOG10
 
 # ARPA files write this value for a probability of zero, because the logarithm is infinite.
@@ -52,8 +55,8 @@ class ArpaSection:
     @property
     def values(self) -> Floats:
         """``(n-grams, 2)`` log probabilities and log backoff weights, in nats."""
-        found = np.array(self.log10).reshape(-1, 2)
-        return np.where(found <= LOG10_ZERO, -np.inf, found * NATS_PER_LOG10)
+        log10 = np.array(self.log10).reshape(-1, 2)
+        return np.where(log10 <= LOG10_ZERO, -np.inf, log10 * NATS_PER_LOG10)
 
 
 def build_model(sections: Sequence[ArpaSection], tokens: Sequence[str], path: Path) -> NgramModel:
@@ -109,9 +112,22 @@ def _built(
     sections: Sequence[ArpaSection], missing: Sequence[Ints], size: int
 ) -> NgramModel | None:
     """Return the model of listed and missing n-grams; None if others are missing."""
-    model = _unigrams(sections[0], size)
+    log_probs, log_backoffs = np.full(size, -np.inf), np.zeros(size)
+    words, unigrams = sections[0].grams[:, 0], sections[0].values
+    log_probs[words], log_backoffs[words] = unigrams[:, 0], unigrams[:, 1]
+    # The begin symbol is never predicted, whatever number a file gives it (KenLM writes 0).
+    log_probs[BEGIN_ID] = -np.inf
+    model = NgramModel(
+        tables=[NgramTable(np.arange(size), size)],
+        log_probs=[log_probs],
+        log_backoffs=[log_backoffs],
+    )
     for section, absent in zip(sections[1:], missing[1:], strict=True):
-        inserted = np.stack([_backed_off(model, absent), np.zeros(len(absent))], axis=1)
+        # Log probabilities by backing off, and backoff weights of one.
+        inserted = np.zeros((len(absent), 2))
+        if len(absent):
+            weights = model.log_backoffs[-1][_rows(model, absent[:, :-1])]
+            inserted[:, 0] = model.score_ngrams(absent) + weights
         grams = np.concatenate([section.grams, absent])
         contexts = _rows(model, grams[:, :-1])
         if (contexts == ABSENT).any():
@@ -125,19 +141,6 @@ def _built(
     return model
 
 
-def _unigrams(section: ArpaSection, size: int) -> NgramModel:
-    log_probs, log_backoffs = np.full(size, -np.inf), np.zeros(size)
-    words, values = section.grams[:, 0], section.values
-    log_probs[words], log_backoffs[words] = values[:, 0], values[:, 1]
-    # The begin symbol is never predicted, whatever number a file gives it (KenLM writes 0).
-    log_probs[BEGIN_ID] = -np.inf
-    return NgramModel(
-        tables=[NgramTable(np.arange(size), size)],
-        log_probs=[log_probs],
-        log_backoffs=[log_backoffs],
-    )
-
-
 def _rows(model: NgramModel, grams: Ints) -> Ints:
     """``(n-grams,)`` rows of n-grams of the highest order of a model, ``ABSENT`` if not listed."""
     rows = grams[:, 0]
@@ -146,19 +149,8 @@ def _rows(model: NgramModel, grams: Ints) -> Ints:
     return rows
 
 
-def _backed_off(model: NgramModel, grams: Ints) -> Floats:
-    """``(n-grams,)`` log probabilities of n-grams that are one word longer than the order."""
-    if not len(grams):
-        return np.zeros(0)
-    weights: Floats = model.log_backoffs[-1][_rows(model, grams[:, :-1])]
-    return model.score_ngrams(grams) + weights
-
-
 # ----------------------------------------------------------------------------
-# Read and write ARPA files, the format of n-gram models of SRILM, KenLM and others.
-#
-# A file has one section of lines ``log10(p) <tab> words [<tab> log10(backoff)]`` for each order.
-
+# Read the lines of a file.
 
 # Numbers of more digits than any model could have are not numbers of n-grams.
 _COUNT = re.compile(r"ngram[ \t]+([0-9]{1,3})[ \t]*=[ \t]*([0-9]{1,15})")
@@ -212,19 +204,16 @@ class _Reading:
         elif not self.sections and (match := _COUNT.fullmatch(text)):
             self._declared[int(match[1])] = int(match[2])
         elif match := _SECTION.fullmatch(text):
-            self._begin_section(int(match[1]), number)
+            self.sections.append(ArpaSection(order := len(self.sections) + 1))
+            if int(match[1]) != order:
+                problem = f"\\{int(match[1])}-grams: where \\{order}-grams: is expected"
+                remedy = "sections are in the order of their n-grams, from 1"
+                raise InputError(problem, path=self.path, line=number, remedy=remedy)
         elif text == "\\end\\":
             self._is_ended = True
         elif text and self.sections:
             self._read_entry(text, number)
         return self._is_ended
-
-    def _begin_section(self, order: int, number: int) -> None:
-        self.sections.append(ArpaSection(len(self.sections) + 1))
-        if order != len(self.sections):
-            problem = f"\\{order}-grams: where \\{len(self.sections)}-grams: is expected"
-            remedy = "sections are in the order of their n-grams, from 1"
-            raise InputError(problem, path=self.path, line=number, remedy=remedy)
 
     def _read_entry(self, text: str, number: int) -> None:
         section = self.sections[-1]
@@ -247,11 +236,12 @@ class _Reading:
     def require_complete(self) -> None:
         """Raise an error if the file has no end, or other n-grams than it declares."""
         declared = [count for _, count in sorted(self._declared.items())]
-        found = [len(section) for section in self.sections]
-        is_numbered = sorted(self._declared) == list(range(1, len(found) + 1))
-        if not self._is_ended or not found or found != declared or not is_numbered:
+        listed = [len(section) for section in self.sections]
+        is_numbered = sorted(self._declared) == list(range(1, len(listed) + 1))
+        if not self._is_ended or not listed or listed != declared or not is_numbered:
             raise InputError(
-                f"is not a complete ARPA file: it declares {declared} n-grams and contains {found}",
+                f"is not a complete ARPA file: it declares {declared} n-grams and contains "
+                f"{listed}",
                 path=self.path,
                 remedy="create it again",
             )
@@ -281,49 +271,3 @@ def _number(text: str) -> float:
     if not _NUMBER.fullmatch(text):
         raise ValueError(text)
     return float(text)
-
-
-def write_arpa(path: Path, model: NgramModel, vocabulary: Vocabulary) -> None:
-    """Write a model as an ARPA file, for use with other tools."""
-    listed = [_listed_words(model), *(range(len(t)) for t in model.tables[1:])]
-    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as out:
-        out.write("\\data\\\n")
-        out.writelines(f"ngram {k}={len(rows)}\n" for k, rows in enumerate(listed, start=1))
-        for level, rows in enumerate(listed):
-            out.write(f"\n\\{level + 1}-grams:\n")
-            out.writelines(_entries(model, vocabulary, level, rows))
-        out.write("\n\\end\\\n")
-
-
-def _listed_words(model: NgramModel) -> list[int]:
-    """Return the unigrams; padding is one only if a file listed it as a word."""
-    is_word = np.isfinite(model.log_probs[0][PAD_ID]) or any(
-        (table.words == PAD_ID).any() or (level == 1 and (table.contexts == PAD_ID).any())
-        for level, table in enumerate(model.tables[1:], start=1)
-    )
-    return list(range(0 if is_word else PAD_ID + 1, model.vocabulary_size))
-
-
-def _entries(
-    model: NgramModel, vocabulary: Vocabulary, level: int, rows: Sequence[int]
-) -> Iterator[str]:
-    is_highest = level == model.order - 1
-    log10_probs = model.log_probs[level] / NATS_PER_LOG10
-    log10_backoffs = model.log_backoffs[level] / NATS_PER_LOG10
-    grams = _spelled(model, vocabulary, level)
-    for row in rows:
-        prob = log10_probs[row] if np.isfinite(log10_probs[row]) else LOG10_ZERO
-        backoff = "" if is_highest else f"\t{max(log10_backoffs[row], LOG10_ZERO):.9g}"
-        yield f"{prob:.9g}\t{grams[row]}{backoff}\n"
-
-
-def _spelled(model: NgramModel, vocabulary: Vocabulary, level: int) -> list[str]:
-    """Return the words of all n-grams of an order."""
-    grams = list(vocabulary.tokens)
-    for table in model.tables[1 : level + 1]:
-        contexts, words = table.contexts.tolist(), table.words.tolist()
-        grams = [
-            f"{grams[context]} {vocabulary.tokens[word]}"
-            for context, word in zip(contexts, words, strict=True)
-        ]
-    return grams

@@ -1,4 +1,8 @@
-"""The family of n-gram models in ARPA files, made by SRILM, KenLM or other programs."""
+"""The family of n-gram models in ARPA files, made by SRILM, KenLM or other programs.
+
+``task=adopt`` stores such a model in a run folder; scoring opens it from there. It is never
+trained, and keeps its own vocabulary.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,6 @@ from gardenpath.data.words.vocabulary import END_ID, UNKNOWN_ID, Vocabulary
 from gardenpath.errors import DamagedRunError, InputError
 from gardenpath.models.family import AdoptedFamily, AdoptedSettings, ModelSettings
 from gardenpath.models.ngram.model import NgramModel
-from gardenpath.models.sequential.scorer import SequentialScorer
 from gardenpath.settings.schema import Bounds
 from gardenpath.store.files import fingerprint, sha256_of
 from gardenpath.store.run_folder import VOCABULARY_FILE, WEIGHTS_FILE
@@ -24,6 +27,7 @@ from gardenpath.util import NATS_PER_LOG10
 if TYPE_CHECKING:
     from gardenpath.data.words.pieces import Boundary
     from gardenpath.data.words.vocabulary import Language
+    from gardenpath.models.sequential.scorer import SequentialScorer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +79,6 @@ class ArpaFamily(AdoptedFamily):
         return ArpaModel(folder, settings.network, on_words=on_words)
 
 
-# ----------------------------------------------------------------------------
-# Score words with an adopted ARPA model.
-
-
 # Number of sentences scored together, after which progress is reported.
 _AT_ONCE = 5_000
 _AGAIN = "copy the run folder again, or adopt the model again"
@@ -103,15 +103,15 @@ class ArpaModel:
 
         If the file lists no ``</s>``, ends have no probability, and their values are NaN.
         """
-        found: list[Floats] = []
+        log_probs: list[Floats] = []
         for begin in range(0, len(sentences), _AT_ONCE):
             chunk = sentences[begin : begin + _AT_ONCE]
-            found += self._scorer.word_log_probs(chunk)
+            log_probs += self._scorer.word_log_probs(chunk)
             self._on_words(sum(map(len, chunk)))
         if not self._predicts_ends:
-            for scores in found:
+            for scores in log_probs:
                 scores[-1] = np.nan
-        return found
+        return log_probs
 
     def knows(self, word: str) -> bool:
         """Whether the file lists the word."""
@@ -153,4 +153,6 @@ class ArpaModel:
 
     @cached_property
     def _scorer(self) -> SequentialScorer:
+        from gardenpath.models.sequential.scorer import SequentialScorer
+
         return SequentialScorer(model=self._model, vocabulary=self._vocabulary)

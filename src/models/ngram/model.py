@@ -1,16 +1,17 @@
-"""N-grams of a corpus as sorted integer arrays, looked up by binary search.
+"""N-gram models: their tables, Kneser-Ney estimation, families, and masses of sets of pieces.
 
 An n-gram is a row in the table of its order. Its key combines the row of the (n-1)-gram it extends
 with its last word, so that any order fits into 64 bits and all n-grams of a text are looked up with
-one vectorised search per order.
+one vectorised search per order. Torch is not needed here.
 """
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from gardenpath.data.encoding import EncodedSplit, PieceSets
 from gardenpath.data.words.pieces import Boundary
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.errors import DamagedRunError
-from gardenpath.models.family import EstimatedFamily, ModelSettings
+from gardenpath.models.family import Family, ModelSettings
 from gardenpath.models.weights import load_arrays, save_arrays
 from gardenpath.settings.schema import PositiveInt
 
@@ -55,10 +56,10 @@ class NgramTable:
         keys = contexts * self.vocabulary_size + words
         rows = np.searchsorted(self.keys, keys)
         rows[rows == len(self.keys)] = 0
-        found = (contexts != ABSENT) & (len(self.keys) > 0)
+        is_listed = (contexts != ABSENT) & (len(self.keys) > 0)
         if len(self.keys):
-            found &= self.keys[rows] == keys
-        return np.where(found, rows, ABSENT)
+            is_listed &= self.keys[rows] == keys
+        return np.where(is_listed, rows, ABSENT)
 
 
 def find_all(tables: list[NgramTable], words: Ints, is_begin: Bools) -> list[Ints]:
@@ -66,13 +67,13 @@ def find_all(tables: list[NgramTable], words: Ints, is_begin: Bools) -> list[Int
 
     ``is_begin`` marks the begin symbol of each sentence; no n-gram crosses it.
     """
-    found = []
+    rows_by_order = []
     previous = np.zeros(len(words), dtype=np.int64)  # the empty context has row 0
     for table in tables:
         rows = table.find(previous, words)
-        found.append(rows)
+        rows_by_order.append(rows)
         previous = _shift(rows, is_begin)
-    return found
+    return rows_by_order
 
 
 def _shift(rows: Ints, is_begin: Bools) -> Ints:
@@ -148,8 +149,13 @@ def estimate(
     already interpolated, so that scoring only has to back off.
     """
     tables, counts = count_ngrams(words, is_begin, order=order, vocabulary_size=vocabulary_size)
-    begins = _begins_sentence(tables)
-    adjusted = _adjusted_counts(tables, counts, begins)
+    adjusted, begins = [], np.arange(vocabulary_size) == BEGIN_ID
+    for level, count in enumerate(counts[:-1]):
+        # Each distinct longer n-gram adds one to the count of its suffix.
+        preceded = np.bincount(suffix_rows(tables, level + 2), minlength=len(count))
+        adjusted.append(np.where(begins, count, preceded))
+        begins = begins[tables[level + 1].contexts]
+    adjusted.append(counts[-1].copy())
     adjusted[0][list(NOT_PREDICTED)] = 0
 
     probabilities: list[Floats] = []
@@ -168,27 +174,6 @@ def estimate(
     backoffs.append(np.ones(len(tables[-1])))
     with np.errstate(divide="ignore"):
         return tables, [np.log(p) for p in probabilities], [np.log(b) for b in backoffs]
-
-
-def _begins_sentence(tables: list[NgramTable]) -> list[Bools]:
-    marks = [np.arange(len(tables[0])) == BEGIN_ID]
-    for table in tables[1:]:
-        marks.append(marks[-1][table.contexts])
-    return marks
-
-
-def _adjusted_counts(
-    tables: list[NgramTable], counts: list[Ints], begins: list[Bools]
-) -> list[Ints]:
-    adjusted = []
-    for level, count in enumerate(counts):
-        if level == len(tables) - 1:
-            adjusted.append(count.copy())
-            continue
-        # Each distinct longer n-gram adds one to the count of its suffix.
-        preceded = np.bincount(suffix_rows(tables, level + 2), minlength=len(count))
-        adjusted.append(np.where(begins[level], count, preceded))
-    return adjusted
 
 
 def _discounted(adjusted: Ints, contexts: Ints, context_count: int) -> tuple[Floats, Floats]:
@@ -212,11 +197,11 @@ def estimate_discounts(adjusted: Ints) -> tuple[float, float, float]:
     if min(n1, n2, n3, n4) == 0:
         return FALLBACK_DISCOUNTS
     y = n1 / (n1 + 2 * n2)
-    found = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
+    discounts = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
     # A discount of zero would leave no mass for words never seen after a context.
-    if any(not 0.0 < value <= k for k, value in enumerate(found, start=1)):
+    if any(not 0.0 < value <= k for k, value in enumerate(discounts, start=1)):
         return FALLBACK_DISCOUNTS
-    return found
+    return discounts
 
 
 # ----------------------------------------------------------------------------
@@ -256,13 +241,6 @@ class NgramModel:
         scores = self._score_text(text, is_begin)[~is_begin]
         return np.split(scores, np.cumsum(lengths + 1)[:-1])
 
-    def next_log_probs(self, context: Sequence[int]) -> Floats:
-        """Return the log probability of every token of the vocabulary after a prefix."""
-        history = np.array([BEGIN_ID, *context], dtype=np.int64)
-        size = self.vocabulary_size
-        grams = np.concatenate([np.tile(history, (size, 1)), np.arange(size)[:, None]], axis=1)
-        return self.score_ngrams(grams)
-
     def score_ngrams(self, grams: Ints) -> Floats:
         """``(n-grams,)`` log probabilities of the last words of n-grams after the other words."""
         is_begin = np.arange(grams.size) % grams.shape[1] == 0
@@ -288,14 +266,14 @@ class NgramModel:
         return scores
 
     def _score_text(self, text: Ints, is_begin: Bools) -> Floats:
-        found = find_all(self.tables, text, is_begin)
-        scores = self.log_probs[0][found[0]]
+        rows = find_all(self.tables, text, is_begin)
+        scores = self.log_probs[0][rows[0]]
         for level in range(1, self.order):
             # Backing off costs the weight of the context; an unlisted context has weight one.
-            context = np.concatenate([[ABSENT], found[level - 1][:-1]])
+            context = np.concatenate([[ABSENT], rows[level - 1][:-1]])
             context[is_begin] = ABSENT
             backed_off = scores + _look_up(self.log_backoffs[level - 1], context, 0.0)
-            scores = _look_up(self.log_probs[level], found[level], backed_off)
+            scores = _look_up(self.log_probs[level], rows[level], backed_off)
         return scores
 
     def save(self, path: Path) -> None:
@@ -370,6 +348,14 @@ def train_unigram(split: EncodedSplit, *, vocabulary_size: int) -> NgramModel:
 # Families of n-gram models, which are estimated from counts.
 
 
+class EstimatedFamily(Family):
+    """Models that are estimated from counts in one pass."""
+
+    @abc.abstractmethod
+    def estimate(self, settings: Any, corpus: PreparedCorpus) -> tuple[NgramModel, Vocabulary]:
+        """Return the model and the vocabulary it is defined on."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class KneserNeySettings:
     """Modified interpolated Kneser-Ney smoothing."""
@@ -433,12 +419,11 @@ class UnigramFamily(EstimatedFamily):
 
 
 # ----------------------------------------------------------------------------
-# Total probabilities of sets of pieces under an n-gram model (:mod:`piece_sets`).
+# Total probabilities of sets of pieces, for models over pieces.
 #
 # The mass of a set after a context is that of the n-grams listed with the context, plus the
 # backoff weight times the mass after the shorter context of the tokens that are not listed. So the
-# masses after all listed contexts follow from those after shorter ones, and a sentence only looks
-# them up.
+# masses after all listed contexts follow from those after shorter ones.
 
 
 class NgramMasses:
@@ -463,10 +448,10 @@ class NgramMasses:
             self._after = masses_after(self._model, self._sets.follows_word)
         lengths = np.array([len(sentence) for sentence in sentences])
         text, is_begin = with_boundaries(np.concatenate(sentences), lengths)
-        found = find_all(self._model.tables, text, is_begin)
+        rows = find_all(self._model.tables, text, is_begin)
         masses = np.full(len(text), self._after[0][0])
         for level in range(1, self._model.order):
-            context = np.concatenate([[ABSENT], found[level - 1][:-1]])
+            context = np.concatenate([[ABSENT], rows[level - 1][:-1]])
             context[is_begin] = ABSENT
             known = context != ABSENT
             masses[known] = self._after[level][context[known]]
@@ -481,7 +466,7 @@ class NgramMasses:
         for place, token in enumerate(tokens):
             history = tokens[max(place - order + 1, 0) : place]
             # Shorter contexts than that of the model occur only at the beginning of a sentence.
-            histories += [(history, place < order, int(one)) for one in self._sets.alike(token)]
+            histories += [(history, place < order, int(piece)) for piece in self._sets.alike(token)]
             places += [place] * (len(histories) - len(places))
         log_probs = self._model.last_log_probs(histories)
         result = np.full(len(tokens), -np.inf)
@@ -491,7 +476,7 @@ class NgramMasses:
 
 def masses_after(model: NgramModel, is_member: Bools) -> list[Floats]:
     """Return the mass of a set of tokens after each listed context, by length of the context."""
-    probs = [np.exp(one) for one in model.log_probs]
+    probs = [np.exp(level_log_probs) for level_log_probs in model.log_probs]
     masses = [np.array([probs[0][is_member].sum()])]
     for level in range(1, model.order):
         table = model.tables[level]
@@ -501,14 +486,9 @@ def masses_after(model: NgramModel, is_member: Bools) -> list[Floats]:
         size = len(model.tables[level - 1])
         listed = np.bincount(contexts, weights=probs[level][longer], minlength=size)
         covered = np.bincount(contexts, weights=probs[level - 1][shorter], minlength=size)
-        below = masses[level - 1][_shorter_contexts(model, level)]
+        # Contexts without their first tokens; those of one token become the empty context.
+        shorter_contexts = suffix_rows(model.tables, level) if level > 1 else np.zeros(size, int)
+        below = masses[level - 1][shorter_contexts]
         weight = np.exp(model.log_backoffs[level - 1])
         masses.append(listed + weight * np.maximum(below - covered, 0.0))
     return masses
-
-
-def _shorter_contexts(model: NgramModel, level: int) -> Ints:
-    """Return, for each context of ``level`` tokens, the row of the context without its first."""
-    if level == 1:
-        return np.zeros(len(model.tables[0]), dtype=np.int64)
-    return suffix_rows(model.tables, level)

@@ -1,4 +1,7 @@
-"""The LSTM family: LSTM language models."""
+"""The families of sequential models, LSTM and Transformer: settings, and how to build a network.
+
+The command line reads the settings, so torch is imported in methods only.
+"""
 
 from __future__ import annotations
 

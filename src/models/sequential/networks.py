@@ -1,4 +1,7 @@
-"""An LSTM language model."""
+"""The networks of sequential models: an LSTM, and a decoder with the architecture of GPT-2.
+
+Families build them; the PLM uses the decoder over words and brackets.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,14 @@
-"""Total probabilities of sets of pieces at each prediction (:mod:`piece_sets`)."""
+"""Word scores of sequential models: the log probability of each word and the end of a sentence.
+
+Runs call :class:`SequentialScorer`, for networks and n-gram models alike. Networks that can do so
+compute what sentences have in common once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -88,16 +92,9 @@ class PrefixBatch(TensorBatch):
     @staticmethod
     def of(trie: PrefixTrie) -> PrefixBatch:
         """Convert the trie to tensors."""
-        return PrefixBatch(
-            tokens=torch.from_numpy(trie.tokens),
-            parents=torch.from_numpy(trie.parents),
-            depths=torch.from_numpy(trie.depths),
-            first=torch.from_numpy(trie.first),
-            last=torch.from_numpy(trie.last),
-            contexts=torch.from_numpy(trie.contexts),
-            targets=torch.from_numpy(trie.targets),
-            sizes=tuple(np.bincount(trie.depths).tolist()),
-        )
+        names = [field.name for field in fields(PrefixBatch) if field.name != "sizes"]
+        tensors: dict[str, Any] = {n: torch.from_numpy(getattr(trie, n)) for n in names}
+        return PrefixBatch(**tensors, sizes=tuple(np.bincount(trie.depths).tolist()))
 
     def is_ancestor(self) -> Tensor:
         """``(prefixes, prefixes)``: whether the second is a prefix of the first, or equal to it."""
@@ -183,7 +180,11 @@ class SequentialScorer:
         results: list[_Scores] = [(np.zeros(0), None)] * len(split)
         alone: list[int] = []
         computed = 0
-        for trie in self._tries(split):
+        tries: Iterable[PrefixTrie] = ()
+        if self._shares_prefixes and isinstance(self._model, PrefixNetwork):
+            sentences = [split.sentence(number) for number in range(len(split))]
+            tries = tries_by_size(sentences, most=self._model.most_prefixes)
+        for trie in tries:
             if trie.sharing.saved < _LEAST_SAVED:
                 alone += trie.numbers
                 continue
@@ -199,11 +200,6 @@ class SequentialScorer:
         self.sharing = Sharing(len(split.tokens) + len(split), computed)
         return results
 
-    def _tries(self, split: EncodedSplit) -> Iterator[PrefixTrie]:
-        if self._shares_prefixes and isinstance(self._model, PrefixNetwork):
-            sentences = [split.sentence(number) for number in range(len(split))]
-            yield from tries_by_size(sentences, most=self._model.most_prefixes)
-
     def _score_trie(self, trie: PrefixTrie) -> _Scores:
         network = self._model
         assert isinstance(network, PrefixNetwork) and isinstance(network, SequentialNetwork)
@@ -211,22 +207,19 @@ class SequentialScorer:
             batch = PrefixBatch.of(trie).to(self._device)
             states = network.prefix_states(batch)
             if self._masses is None:
-                found = network.output.log_prob_after(states, batch.contexts, batch.targets)
-                return _on_host(found), None
+                log_prob = network.output.log_prob_after(states, batch.contexts, batch.targets)
+                return _on_host(log_prob), None
             log_probs = functional.log_softmax(network.output.logits(states), dim=-1)
-            masses = self._masses_of(log_probs, batch.contexts, batch.targets)
-            return _on_host(log_probs[batch.contexts, batch.targets]), masses
-
-    def _masses_of(self, log_probs: Tensor, contexts: Tensor, targets: Tensor) -> Floats | None:
-        """Return the masses of predictions from rows of log probabilities, in parts."""
-        if not isinstance(self._masses, PieceMasses):
-            return None
-        rows = max(1, _MOST_LOG_PROBS // log_probs.shape[1])
-        parts = [
-            self._masses(log_probs[some], wanted)
-            for some, wanted in zip(contexts.split(rows), targets.split(rows), strict=True)
-        ]
-        return _on_host(torch.cat(parts))
+            assert isinstance(self._masses, PieceMasses)
+            rows = max(1, _MOST_LOG_PROBS // log_probs.shape[1])
+            masses = [
+                self._masses(log_probs[contexts], targets)
+                for contexts, targets in zip(
+                    batch.contexts.split(rows), batch.targets.split(rows), strict=True
+                )
+            ]
+            log_prob = log_probs[batch.contexts, batch.targets]
+            return _on_host(log_prob), _on_host(torch.cat(masses))
 
     def _score_alone(self, split: EncodedSplit, numbers: Ints, results: list[_Scores]) -> None:
         """Score sentences without sharing, in batches of similar length."""
@@ -243,12 +236,12 @@ class SequentialScorer:
             for rows in plan_batches(split.lengths[numbers], _BATCHES, shuffle_seed=None):
                 members = numbers[rows]
                 batch = token_batch(split, members).to(self._device)
-                log_probs, found = self._score_batch(model, batch)
+                log_probs, masses_of_batch = self._score_batch(model, batch)
                 for row, number in enumerate(members.tolist()):
                     end = split.lengths[number] + 1
                     results[number] = (
                         log_probs[row, :end],
-                        None if found is None else found[row, :end],
+                        None if masses_of_batch is None else masses_of_batch[row, :end],
                     )
 
     def _score_batch(self, network: SequentialNetwork, batch: TokenBatch) -> _Scores:
@@ -260,10 +253,10 @@ class SequentialScorer:
         log_probs, masses = [], []
         rows = max(1, _MOST_LOG_PROBS // len(network.output.linear.weight))
         for some, wanted in zip(states.split(rows), targets.split(rows), strict=True):
-            found = functional.log_softmax(network.output.logits(some), dim=-1)
-            log_probs.append(found.gather(1, wanted.unsqueeze(1)).squeeze(1))
+            next_log_probs = functional.log_softmax(network.output.logits(some), dim=-1)
+            log_probs.append(next_log_probs.gather(1, wanted.unsqueeze(1)).squeeze(1))
             assert isinstance(self._masses, PieceMasses)
-            masses.append(self._masses(found, wanted))
+            masses.append(self._masses(next_log_probs, wanted))
         grid = torch.zeros(batch.targets.shape, dtype=states.dtype, device=states.device)
         return (
             _on_host(grid.masked_scatter(batch.is_token, torch.cat(log_probs))),
@@ -276,5 +269,5 @@ _Scores = tuple[Floats, Floats | None]
 
 
 def _on_host(values: Tensor) -> Floats:
-    found: Floats = values.double().cpu().numpy()
-    return found
+    array: Floats = values.double().cpu().numpy()
+    return array

@@ -1,13 +1,13 @@
-"""Gated attention over the children of all constituents of a batch, round by round.
+"""Gated attention composition (Kuncoro et al. 2017) for the training of RNNGs, round by round.
 
-Forward and hand-written backward pass of the equations in :mod:`attention_composition`, without the
-LSTM over children. Everything that does not depend on the stack is given; weight gradients are
-formed once, for all rounds.
+A vector composed by attention depends on the stack, and the stack on the vectors, so that both are
+computed together in rounds, with a hand-written backward pass. Everything that does not depend on
+the stack is computed beforehand, and weight gradients are formed once, for all rounds.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -15,16 +15,16 @@ from torch.nn import functional
 
 from gardenpath.data.batches.trees import Sizes, TimedTreeBatch
 from gardenpath.models.syntactic.composition import (
-    BeginningCells,
-    BeginningCellsBackward,
     CellChain,
     CellChainBackward,
-    StackLayer,
-    StackLayerBackward,
+    Cells,
+    CellsBackward,
     add_rows_,
     apply_in_full_precision,
     bounds,
+    cell_chain,
     dropout_mask,
+    stack_layer,
 )
 
 
@@ -97,7 +97,10 @@ class AttentionCells:
         query = self.query[rows]
         torch.addmm(self.prepared.query[rows], state.relu_(), weights.match, out=query)
         read, mean = self.read[children], self.mean[rows]
-        weight = self._weights(query @ read.t(), self._owner[children])
+        # Zero for children of other constituents.
+        number = torch.arange(len(query), device=query.device).unsqueeze(1)
+        fit = (query @ read.t()).masked_fill_(self._owner[children] != number, -torch.inf)
+        weight = fit.softmax(1)
         self.weight.append(weight)
         torch.mm(weight, read, out=mean)
         if self.masks.mean is not None:
@@ -107,12 +110,6 @@ class AttentionCells:
         torch.lerp(mean, self.prepared.own[rows], gate, out=mixed)
         vectors = torch.addmm(weights.bias, mixed, weights.output.t(), out=self.vectors[rows])
         return vectors.relu_()
-
-    @staticmethod
-    def _weights(fit: Tensor, owner: Tensor) -> Tensor:
-        """``(constituents, children)``: zero for children of other constituents."""
-        number = torch.arange(len(fit), device=fit.device).unsqueeze(1)
-        return fit.masked_fill_(owner != number, -torch.inf).softmax(1)
 
 
 class AttentionCellsBackward:
@@ -134,7 +131,13 @@ class AttentionCellsBackward:
         rows, children = group
         self._rounds -= 1
         weight, read = cells.weight[self._rounds], cells.read[children]
-        mean = self._to_mean(rows, gradient)
+        vectors = torch.mul(gradient, cells.vectors[rows] > 0, out=self._vectors[rows])
+        mixed = torch.mm(vectors, weights.output, out=self._mixed[rows])
+        gate = torch.mul(mixed, self._mixed_to_gate[rows], out=self._gate[rows])
+        # The gradient of the means before dropout.
+        mean = torch.addcmul(mixed, mixed, cells.gate[rows], value=-1).addmm_(gate, weights.gate)
+        if cells.masks.mean is not None:
+            mean.mul_(cells.masks.mean[rows])
         by_weight = mean @ read.t()
         fit = weight * (by_weight - (by_weight * weight).sum(1, keepdim=True))
         query = torch.mm(fit, read, out=self._query[rows])
@@ -144,15 +147,6 @@ class AttentionCellsBackward:
         if cells.masks.hidden is not None:
             hidden.mul_(cells.masks.hidden[rows])
         return read_gradient, hidden
-
-    def _to_mean(self, rows: slice, gradient: Tensor) -> Tensor:
-        """Return the gradient of the means before dropout."""
-        cells, weights = self._cells, self._weights
-        vectors = torch.mul(gradient, cells.vectors[rows] > 0, out=self._vectors[rows])
-        mixed = torch.mm(vectors, weights.output, out=self._mixed[rows])
-        gate = torch.mul(mixed, self._mixed_to_gate[rows], out=self._gate[rows])
-        mean = torch.addcmul(mixed, mixed, cells.gate[rows], value=-1).addmm_(gate, weights.gate)
-        return mean if cells.masks.mean is None else mean.mul_(cells.masks.mean[rows])
 
     @property
     def prepared_gradient(self) -> Prepared:
@@ -174,9 +168,7 @@ class AttentionCellsBackward:
 
 
 # ----------------------------------------------------------------------------
-# All tensors from which the states of an RNNG with gated attention are computed.
-#
-# They are put in a row for :class:`torch.autograd.Function`, and in their places again.
+# All tensors from which states are computed, in a row for :class:`torch.autograd.Function`.
 
 
 class Projected(NamedTuple):
@@ -255,30 +247,17 @@ class AttentionInputs(NamedTuple):
         return cls(**parts, upper=tuple(take(UpperLayer) for _ in range(layers)))
 
 
-_PARTS: dict[str, Any] = {
-    "projected": Projected,
-    "prepared": Prepared,
-    "masks": AttentionMasks,
-    "attention": AttentionWeights,
-    "stack": ReaderWeights,
-    "forward": ReaderWeights,
-    "backward": ReaderWeights,
-}
-"""The kinds of all parts of a computation but the upper layers, in their order."""
+# The kinds of all parts of a computation but the upper layers, in their order.
+_PARTS = {name: kind for name, kind in get_type_hints(AttentionInputs).items() if name != "upper"}
 
 
 # ----------------------------------------------------------------------------
-# Gated attention composition (Kuncoro et al. 2017), which reads the stack.
-#
 # The children, read by a bidirectional LSTM, are weighted by their match with the label and the
 # state u in which the constituent is closed; a gate mixes their weighted mean with the label's
 # vector::
 #
 #     a_i ∝ exp(h_i · V [o_label; u])        m = Σ a_i h_i
 #     g = σ(G [t_label; m] + b)              vector = ReLU(W (g ⊙ t_label + (1 - g) ⊙ m) + c)
-#
-# The stack cannot be read before the constituents on it are composed, and these cannot be composed
-# before the stack is read, so both are computed together (:mod:`attention_rounds`).
 
 
 class AttentionComposition(nn.Module):
@@ -339,11 +318,8 @@ class AttentionComposition(nn.Module):
 
 
 # ----------------------------------------------------------------------------
-# States of all stack elements of a batch whose constituents are composed by gated attention.
-#
-# Chains over children, attention and stack depend on each other and advance together, in rounds of
-# several steps (:mod:`timed_tree_batches`). Only what is recurrent is computed there: words and
-# labels are projected beforehand, and weight gradients are formed once, for all rounds.
+# States of all stack elements: chains over children, attention and stack depend on each other and
+# advance together, in rounds of several steps (:class:`TimedTreeBatch`).
 
 
 def attention_states(inputs: AttentionInputs, batch: TimedTreeBatch) -> Tensor:
@@ -388,57 +364,59 @@ def _steps(sizes: Sizes, steps: Sizes) -> list[list[Rows]]:
 class _Forward:
     """The forward pass, with all that the backward pass needs."""
 
-    def __init__(self, given: AttentionInputs, batch: TimedTreeBatch) -> None:
+    def __init__(self, inputs: AttentionInputs, batch: TimedTreeBatch) -> None:
         count = len(batch.constituent_label)
-        known = given.projected.stack
-        hidden = given.stack.recurrent.shape[1]
+        known = inputs.projected.stack
+        hidden = inputs.stack.recurrent.shape[1]
         self.batch = batch
         self.first = len(known) - 1  # the first constituent among the vectors
         self.inputs = known.new_empty(len(known) + count, 4 * hidden)
         self.inputs[: self.first], self.inputs[-1] = known[:-1], known[-1]
-        self.types = len(given.projected.forward)
+        self.types = len(inputs.projected.forward)
         self.forward, self.forward_begins = _chain(
-            given.projected.forward, batch.forward_vector, batch.forward_previous, count
+            inputs.projected.forward, batch.forward_vector, batch.forward_previous, count
         )
         self.backward, self.backward_begins = _chain(
-            given.projected.backward, batch.backward_vector, batch.backward_previous, count
+            inputs.projected.backward, batch.backward_vector, batch.backward_previous, count
         )
-        self.attention = AttentionCells(given.prepared, given.masks, batch.child_constituent)
+        self.attention = AttentionCells(inputs.prepared, inputs.masks, batch.child_constituent)
         self.layers = [
-            StackLayer(known, batch.stack_below, hidden) for _ in range(1 + len(given.upper))
+            stack_layer(known, batch.stack_below, hidden, starts=batch.stack_sizes[0])
+            for _ in range(1 + len(inputs.upper))
         ]
 
-    def advance(self, part: _Round, given: AttentionInputs) -> None:
+    def advance(self, part: _Round, tensors: AttentionInputs) -> None:
         if part.composed[0].start < part.composed[0].stop:
-            self._compose(part.composed, given)
-        self.forward_begins.advance(*part.forward_begins)
-        self.backward_begins.advance(*part.backward_begins)
+            self._compose(part.composed, tensors)
+        forward, backward = tensors.forward.recurrent.t(), tensors.backward.recurrent.t()
+        self.forward_begins.read(*part.forward_begins, forward)
+        self.backward_begins.read(*part.backward_begins, backward)
         for rows in part.forward:
-            self.forward.advance(*rows, given.forward.recurrent.t())
+            self.forward.read(*rows, forward)
         for rows in part.backward:
-            self.backward.advance(*rows, given.backward.recurrent.t())
+            self.backward.read(*rows, backward)
         if part.stack:
-            self._push(part.stack, given)
+            self._push(part.stack, tensors)
 
-    def _push(self, steps: list[Rows], given: AttentionInputs) -> None:
+    def _push(self, steps: list[Rows], tensors: AttentionInputs) -> None:
         """Compute one layer after the other, each for all steps."""
         all_rows = slice(steps[0][0], steps[-1][1])
         inputs = self.inputs.index_select(0, self.batch.stack_vector[all_rows])
-        self._steps(self.layers[0], steps, inputs, given.stack.recurrent)
-        for lower, layer, weights in zip(self.layers, self.layers[1:], given.upper, strict=False):
-            read = lower.state[all_rows, : lower.hidden]
+        self._steps(self.layers[0], steps, inputs, tensors.stack.recurrent)
+        for lower, layer, weights in zip(self.layers, self.layers[1:], tensors.upper, strict=False):
+            read = lower.state[all_rows, : lower.size]
             if weights.mask is not None:
                 read = read * weights.mask[all_rows]
             inputs = torch.addmm(weights.bias, read, weights.inputs.t())
             self._steps(layer, steps, inputs, weights.recurrent)
 
     @staticmethod
-    def _steps(layer: StackLayer, steps: list[Rows], inputs: Tensor, weight: Tensor) -> None:
+    def _steps(layer: Cells, steps: list[Rows], inputs: Tensor, weight: Tensor) -> None:
         first = steps[0][0]
         for begin, end in steps:
             layer.advance(begin, end, inputs[begin - first : end - first], weight.t())
 
-    def _compose(self, group: ComposedRows, given: AttentionInputs) -> None:
+    def _compose(self, group: ComposedRows, tensors: AttentionInputs) -> None:
         rows, children = group
         batch, size = self.batch, self.forward.size
         read, top = self.attention.read[children], self.layers[-1]
@@ -446,12 +424,12 @@ class _Forward:
         read[:, size:] = self.backward.state.index_select(0, batch.child_backward[children])[
             :, :size
         ]
-        hidden = top.state.index_select(0, batch.constituent_top[rows])[:, : top.hidden]
-        vectors = self.attention.advance(group, hidden, given.attention)
+        hidden = top.state.index_select(0, batch.constituent_top[rows])[:, : top.size]
+        vectors = self.attention.advance(group, hidden, tensors.attention)
         for reader, inputs, first in (
-            (given.stack, self.inputs, self.first),
-            (given.forward, self.forward.inputs, self.types),
-            (given.backward, self.backward.inputs, self.types),
+            (tensors.stack, self.inputs, self.first),
+            (tensors.forward, self.forward.inputs, self.types),
+            (tensors.backward, self.backward.inputs, self.types),
         ):
             out = inputs[first + rows.start : first + rows.stop]
             torch.addmm(reader.bias, vectors, reader.inputs.t(), out=out)
@@ -459,25 +437,30 @@ class _Forward:
 
 def _chain(
     words: Tensor, vector: Tensor, previous: Tensor, count: int
-) -> tuple[CellChain, BeginningCells]:
-    chain = CellChain(words, vector[count:], previous, firsts=count, extra=count)
-    return chain, BeginningCells(chain, vector[:count])
+) -> tuple[CellChain, CellChain]:
+    """Return a chain, and the cells that begin it from a zero state."""
+    chain = cell_chain(words, vector[count:], previous, firsts=count, extra=count)
+    return chain, CellChain(chain.inputs, chain.state, vector[:count])
 
 
 class _Backward:
     """The backward pass."""
 
-    def __init__(self, run: _Forward, given: AttentionInputs, gradient: Tensor) -> None:
-        self._run, self._given = run, given
+    def __init__(self, run: _Forward, tensors: AttentionInputs, gradient: Tensor) -> None:
+        self._run, self._tensors = run, tensors
         self.inputs = torch.zeros_like(run.inputs)
-        self.forward = CellChainBackward(run.forward, given.forward.recurrent)
-        self.backward = CellChainBackward(run.backward, given.backward.recurrent)
-        self._forward_begins = BeginningCellsBackward(run.forward_begins, self.forward)
-        self._backward_begins = BeginningCellsBackward(run.backward_begins, self.backward)
-        self.attention = AttentionCellsBackward(run.attention, given.attention)
-        recurrent = [given.stack.recurrent, *(layer.recurrent for layer in given.upper)]
+        self.forward = CellChainBackward(run.forward, tensors.forward.recurrent)
+        self.backward = CellChainBackward(run.backward, tensors.backward.recurrent)
+        self._forward_begins = CellChainBackward(
+            run.forward_begins, tensors.forward.recurrent, self.forward
+        )
+        self._backward_begins = CellChainBackward(
+            run.backward_begins, tensors.backward.recurrent, self.backward
+        )
+        self.attention = AttentionCellsBackward(run.attention, tensors.attention)
+        recurrent = [tensors.stack.recurrent, *(layer.recurrent for layer in tensors.upper)]
         self.layers = [
-            StackLayerBackward(layer, weight, run.batch.stack_sizes[0])
+            CellsBackward(layer, weight)
             for layer, weight in zip(run.layers, recurrent, strict=True)
         ]
         self.layers[-1].state[:, : gradient.shape[1]] = gradient
@@ -486,11 +469,11 @@ class _Backward:
         if part.stack:
             self._push(part.stack)
         for rows in reversed(part.backward):
-            self.backward.advance(*rows)
+            self.backward.read(*rows)
         for rows in reversed(part.forward):
-            self.forward.advance(*rows)
-        self._backward_begins.advance(*part.backward_begins)
-        self._forward_begins.advance(*part.forward_begins)
+            self.forward.read(*rows)
+        self._backward_begins.read(*part.backward_begins)
+        self._forward_begins.read(*part.forward_begins)
         if part.composed[0].start < part.composed[0].stop:
             self._compose(part.composed)
 
@@ -501,7 +484,7 @@ class _Backward:
             for begin, end in reversed(steps):
                 layer.advance(begin, end)
             if number > 0:
-                weights = self._given.upper[number - 1]
+                weights = self._tensors.upper[number - 1]
                 read = layer.gates[rows] @ weights.inputs
                 if weights.mask is not None:
                     read.mul_(weights.mask[rows])
@@ -510,9 +493,9 @@ class _Backward:
 
     def _compose(self, group: ComposedRows) -> None:
         rows, children = group
-        run, given, batch = self._run, self._given, self._run.batch
-        total = self._constituents(self.inputs, run.first)[rows] @ given.stack.inputs
-        for chain, weights in ((self.forward, given.forward), (self.backward, given.backward)):
+        run, tensors, batch = self._run, self._tensors, self._run.batch
+        total = self._constituents(self.inputs, run.first)[rows] @ tensors.stack.inputs
+        for chain, weights in ((self.forward, tensors.forward), (self.backward, tensors.backward)):
             total.addmm_(self._constituents(chain.inputs, run.types)[rows], weights.inputs)
         read, hidden = self.attention.advance(group, total)
         size = run.forward.size
@@ -527,7 +510,14 @@ class _Backward:
 
     def gradients(self) -> tuple[Tensor | None, ...]:
         """Return the gradients of all tensors in a row, after all rounds."""
-        run = self._run
+        run, upper = self._run, []
+        for lower, layer, weights in zip(
+            run.layers, self.layers[1:], self._tensors.upper, strict=False
+        ):
+            read = lower.state[:, : lower.size]
+            read = read if weights.mask is None else read * weights.mask
+            inputs, bias = layer.gates.t() @ read, layer.gates.sum(0)
+            upper.append(UpperLayer(inputs, bias, layer.weight_gradient, mask=None))
         return AttentionInputs(
             projected=Projected(
                 stack=torch.cat([self.inputs[: run.first], self.inputs[-1:]]),
@@ -540,7 +530,7 @@ class _Backward:
             stack=self._reader(self.inputs, run.first, self.layers[0].weight_gradient),
             forward=self._reader(self.forward.inputs, run.types, self.forward.weight_gradient),
             backward=self._reader(self.backward.inputs, run.types, self.backward.weight_gradient),
-            upper=tuple(self._upper(number) for number in range(len(self._given.upper))),
+            upper=tuple(upper),
         ).tensors()
 
     def _reader(self, inputs: Tensor, first: int, recurrent: Tensor) -> ReaderWeights:
@@ -551,30 +541,20 @@ class _Backward:
             recurrent=recurrent,
         )
 
-    def _upper(self, number: int) -> UpperLayer:
-        lower, layer = self._run.layers[number], self.layers[number + 1]
-        read, mask = lower.state[:, : lower.hidden], self._given.upper[number].mask
-        return UpperLayer(
-            inputs=layer.gates.t() @ (read if mask is None else read * mask),
-            bias=layer.gates.sum(0),
-            recurrent=layer.weight_gradient,
-            mask=None,
-        )
-
 
 class _AttentionRounds(torch.autograd.Function):
     """``(rows, hidden)`` states of the top layer."""
 
     @staticmethod
     def forward(ctx: Any, batch: TimedTreeBatch, *tensors: Tensor | None) -> Tensor:
-        given = AttentionInputs.of(tensors).by_column()
-        run = _Forward(given, batch)
+        inputs = AttentionInputs.of(tensors).by_column()
+        run = _Forward(inputs, batch)
         for part in _rounds(batch):
-            run.advance(part, given)
+            run.advance(part, inputs)
         ctx.save_for_backward(*tensors)
         ctx.run = run
         top = run.layers[-1]
-        return top.state[:, : top.hidden].contiguous()
+        return top.state[:, : top.size].contiguous()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:

@@ -1,10 +1,10 @@
-"""LSTM cells over many rows, level by level, with hand-written backward passes.
+"""LSTM cells over many rows, level by level, with hand-written backward passes; LSTM composition.
 
 Rows of one level depend only on rows of earlier levels, so each level is one matrix product.
 Everything that is not recurrent (input projections, weight gradients) is computed for all levels at
-once. Gates are in the order of :class:`torch.nn.LSTM`: input, forget,
-cell, output. States are stored as one matrix ``[hidden, cell]``, so that gathering and scattering
-take one operation.
+once. Gates are in the order of :class:`torch.nn.LSTM`: input, forget, cell, output. States are
+stored as one matrix ``[hidden, cell]``, so that gathering and scattering take one operation. Used
+by the RNNG in training, and for shared prefixes by the LSTM.
 """
 
 from __future__ import annotations
@@ -82,59 +82,68 @@ def add_rows_(target: Tensor, rows: Tensor, values: Tensor) -> None:
     target.scatter_add_(0, rows.unsqueeze(1).expand_as(values), values)
 
 
-class StackLayer:
-    """One layer of the stack LSTM: buffers for the cells of all stack elements of a batch.
+class Cells:
+    """LSTM cells, one per row: buffers for their gates and for the tanh of their cells.
 
-    ``below`` is the row below each row, at an earlier level. Level 0 starts from a zero state.
+    Cell k goes on from row ``previous[k]`` of ``state``, a row of an earlier level, and writes row
+    ``first + k``; the first ``starts`` cells start from a zero state.
     """
 
-    def __init__(self, like: Tensor, below: Tensor, hidden: int) -> None:
-        self.hidden, self.below = hidden, below
-        self.gates = like.new_empty(len(below), 4 * hidden)
-        self.state = like.new_empty(len(below), 2 * hidden)
-        self.cell_tanh = like.new_empty(len(below), hidden)
+    def __init__(
+        self, state: Tensor, count: int, previous: Tensor | None, *, first: int = 0, starts: int = 0
+    ) -> None:
+        self.state, self.previous, self.first, self.starts = state, previous, first, starts
+        self.size = state.shape[1] // 2
+        self.gates = state.new_empty(count, 4 * self.size)
+        self.cell_tanh = state.new_empty(count, self.size)
 
     def advance(self, begin: int, end: int, inputs: Tensor, transposed: Tensor) -> None:
         """Compute the cells of a level from their input projections with bias."""
-        gates, state, cell_tanh = (
-            buffer[begin:end] for buffer in (self.gates, self.state, self.cell_tanh)
-        )
-        if begin == 0:
+        gates, cell_tanh = self.gates[begin:end], self.cell_tanh[begin:end]
+        state = self.state[self.first + begin : self.first + end]
+        if self.previous is None or begin < self.starts:
             cell_(gates.copy_(inputs), None, state, cell_tanh)
             return
-        before = self.state.index_select(0, self.below[begin:end])
-        torch.addmm(inputs, before[:, : self.hidden], transposed, out=gates)
-        cell_(gates, before[:, self.hidden :], state, cell_tanh)
+        before = self.state.index_select(0, self.previous[begin:end])
+        torch.addmm(inputs, before[:, : self.size], transposed, out=gates)
+        cell_(gates, before[:, self.size :], state, cell_tanh)
 
 
-class StackLayerBackward:
-    """The backward pass of one layer; ``state`` collects the gradients of states."""
+class CellsBackward:
+    """The backward pass of cells; ``state`` collects the gradients of states."""
 
-    def __init__(self, layer: StackLayer, weight: Tensor, first: int) -> None:
-        self._layer, self._weight, self._first = layer, weight, first
-        self.state = torch.zeros_like(layer.state)
-        self.gates = torch.empty_like(layer.gates)
+    def __init__(self, cells: Cells, weight: Tensor, state: Tensor | None = None) -> None:
+        self._cells, self._weight = cells, weight
+        self.state = torch.zeros_like(cells.state) if state is None else state
+        self.gates = torch.empty_like(cells.gates)
 
     def advance(self, begin: int, end: int) -> None:
-        """Propagate the gradients of a level to its gates and to the states below."""
-        layer, gates, hidden = self._layer, self.gates[begin:end], self._layer.hidden
-        saved = layer.gates[begin:end], layer.cell_tanh[begin:end]
-        if begin == 0:
-            cell_backward_((*saved, None), self.state[:end], gates, None)
+        """Propagate the gradients of a level to its gates and to the states before."""
+        cells, gates, size = self._cells, self.gates[begin:end], self._cells.size
+        saved = cells.gates[begin:end], cells.cell_tanh[begin:end]
+        state = self.state[cells.first + begin : cells.first + end]
+        if cells.previous is None or begin < cells.starts:
+            cell_backward_((*saved, None), state, gates, None)
             return
-        rows = layer.below[begin:end]
-        before = layer.state.index_select(0, rows)[:, hidden:]
-        passed = gates.new_empty(end - begin, 2 * hidden)
-        cell_backward_((*saved, before), self.state[begin:end], gates, passed[:, hidden:])
-        torch.mm(gates, self._weight, out=passed[:, :hidden])
+        rows = cells.previous[begin:end]
+        before = cells.state[:, size:].index_select(0, rows)
+        passed = gates.new_empty(end - begin, 2 * size)
+        cell_backward_((*saved, before), state, gates, passed[:, size:])
+        torch.mm(gates, self._weight, out=passed[:, :size])
         add_rows_(self.state, rows, passed)
 
     @property
     def weight_gradient(self) -> Tensor:
-        """``(4 · hidden, hidden)``, after all levels."""
-        layer, first = self._layer, self._first
-        before = layer.state[:, : layer.hidden].index_select(0, layer.below[first:])
-        return self.gates[first:].t() @ before
+        """``(4 · size, size)``, after all levels."""
+        cells, starts = self._cells, self._cells.starts
+        assert cells.previous is not None
+        before = cells.state[:, : cells.size].index_select(0, cells.previous[starts:])
+        return self.gates[starts:].t() @ before
+
+
+def stack_layer(like: Tensor, below: Tensor, hidden: int, *, starts: int) -> Cells:
+    """Return one layer of the stack LSTM, of which ``below`` is the row below each row."""
+    return Cells(like.new_empty(len(below), 2 * hidden), len(below), below, starts=starts)
 
 
 class StackRecurrence(torch.autograd.Function):
@@ -145,18 +154,18 @@ class StackRecurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, weight: Tensor, below: Tensor, sizes: Sizes) -> Tensor:
-        layer = StackLayer(inputs, below, weight.shape[1])
+        layer = stack_layer(inputs, below, weight.shape[1], starts=sizes[0])
         for begin, end in bounds(sizes):
             layer.advance(begin, end, inputs[begin:end], weight.t())
         ctx.save_for_backward(weight)
         ctx.layer, ctx.sizes = layer, sizes
-        return layer.state[:, : layer.hidden].contiguous()
+        return layer.state[:, : layer.size].contiguous()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
         (weight,) = ctx.saved_tensors
-        layer = StackLayerBackward(ctx.layer, weight, ctx.sizes[0])
-        layer.state[:, : ctx.layer.hidden] = gradients[0]
+        layer = CellsBackward(ctx.layer, weight)
+        layer.state[:, : ctx.layer.size] = gradients[0]
         for begin, end in reversed(bounds(ctx.sizes)):
             layer.advance(begin, end)
         return layer.gates, layer.weight_gradient, None, None
@@ -180,127 +189,67 @@ def apply_in_full_precision(function: type[torch.autograd.Function], *arguments:
     """Apply a function outside of mixed precision, because states accumulate over many steps."""
     device = next(a.device.type for a in arguments if isinstance(a, Tensor))
     with torch.autocast(device_type=device, enabled=False):
-        result: Tensor = function.apply(*map(_widened, arguments))
+        is_half = [getattr(a, "dtype", None) in (torch.float16, torch.bfloat16) for a in arguments]
+        widened = (a.float() if h else a for a, h in zip(arguments, is_half, strict=True))
+        result: Tensor = function.apply(*widened)
     return result
-
-
-def _widened(argument: Any) -> Any:
-    is_half = isinstance(argument, Tensor) and argument.dtype in (torch.float16, torch.bfloat16)
-    return argument.float() if is_half else argument
 
 
 # ----------------------------------------------------------------------------
 # Chains of LSTM cells over the children of constituents, level by level.
-#
-# A chain starts from a state that is given, or from a cell that begins it
-# (:class:`BeginningCells`). Cells read the input projections of word types, or of constituents as
-# these are completed.
 
 
-class CellChain:
-    """One direction of a composition LSTM: buffers for all of its cells.
+class CellChain(Cells):
+    """Cells of a composition LSTM in one direction: cell k reads row ``vector[k]`` of the inputs.
 
-    Cell k reads row ``vector[k]`` of the inputs after row ``previous[k]`` of the states, which are
-    numbered: the first states of chains (``firsts``), then cells.
+    ``inputs`` are the input projections of word types, then of constituents as they are completed.
     """
 
     def __init__(
-        self, word_inputs: Tensor, vector: Tensor, previous: Tensor, *, firsts: int, extra: int
+        self,
+        inputs: Tensor,
+        state: Tensor,
+        vector: Tensor,
+        previous: Tensor | None = None,
+        *,
+        first: int = 0,
     ) -> None:
-        words, width = word_inputs.shape
-        self.size = width // 4
-        self.firsts = firsts
-        self.vector, self.previous = vector, previous
-        cells = len(vector)
-        # Input projections: of word types, then of constituents as they are completed.
-        self.inputs = word_inputs.new_empty(words + extra, width)
-        self.inputs[:words] = word_inputs
-        self.state = word_inputs.new_empty(firsts + cells, 2 * self.size)
-        self.gates = word_inputs.new_empty(cells, width)
-        self.cell_tanh = word_inputs.new_empty(cells, self.size)
+        super().__init__(state, len(vector), previous, first=first)
+        self.inputs, self.vector = inputs, vector
 
-    def advance(self, begin: int, end: int, transposed: Tensor) -> None:
+    def read(self, begin: int, end: int, transposed: Tensor) -> None:
         """Compute the cells of a level."""
-        if begin == end:
-            return
-        before = self.state.index_select(0, self.previous[begin:end])
-        inputs = self.inputs.index_select(0, self.vector[begin:end])
-        gates = self.gates[begin:end]
-        torch.addmm(inputs, before[:, : self.size], transposed, out=gates)
-        state = self.state[self.firsts + begin : self.firsts + end]
-        cell_(gates, before[:, self.size :], state, self.cell_tanh[begin:end])
+        if begin < end:
+            inputs = self.inputs.index_select(0, self.vector[begin:end])
+            self.advance(begin, end, inputs, transposed)
 
 
-class CellChainBackward:
-    """The backward pass of one direction; ``state`` collects the gradients of states."""
+def cell_chain(
+    words: Tensor, vector: Tensor, previous: Tensor, *, firsts: int, extra: int
+) -> CellChain:
+    """Return a chain that goes on from the first ``firsts`` states; ``extra`` constituents."""
+    count, width = words.shape
+    inputs = words.new_empty(count + extra, width)
+    inputs[:count] = words
+    state = words.new_empty(firsts + len(vector), width // 2)
+    return CellChain(inputs, state, vector, previous, first=firsts)
 
-    def __init__(self, chain: CellChain, weight: Tensor) -> None:
-        self._chain = chain
-        self._weight = weight
-        self.state = torch.zeros_like(chain.state)
-        self.gates = torch.empty_like(chain.gates)
-        self.inputs = torch.zeros_like(chain.inputs)
 
-    def advance(self, begin: int, end: int) -> None:
+class CellChainBackward(CellsBackward):
+    """The backward pass of one direction; ``inputs`` collects the gradients of inputs."""
+
+    def __init__(
+        self, chain: CellChain, weight: Tensor, after: CellChainBackward | None = None
+    ) -> None:
+        super().__init__(chain, weight, None if after is None else after.state)
+        self.inputs: Tensor = torch.zeros_like(chain.inputs) if after is None else after.inputs
+        self._vector = chain.vector
+
+    def read(self, begin: int, end: int) -> None:
         """Propagate the gradients of a level to inputs and previous cells."""
-        if begin == end:
-            return
-        chain, gates = self._chain, self.gates[begin:end]
-        previous = chain.previous[begin:end]
-        passed = gates.new_empty(end - begin, 2 * chain.size)
-        cell_backward_(
-            (
-                chain.gates[begin:end],
-                chain.cell_tanh[begin:end],
-                chain.state[:, chain.size :].index_select(0, previous),
-            ),
-            self.state[chain.firsts + begin : chain.firsts + end],
-            gates,
-            passed[:, chain.size :],
-        )
-        torch.mm(gates, self._weight, out=passed[:, : chain.size])
-        add_rows_(self.state, previous, passed)
-        add_rows_(self.inputs, chain.vector[begin:end], gates)
-
-    @property
-    def weight_gradient(self) -> Tensor:
-        """``(4 · size, size)``, after all levels."""
-        chain = self._chain
-        return self.gates.t() @ chain.state[:, : chain.size].index_select(0, chain.previous)
-
-
-class BeginningCells:
-    """The cells that begin chains from a zero state: they compute the first states of a chain."""
-
-    def __init__(self, chain: CellChain, vector: Tensor) -> None:
-        self.chain, self.vector = chain, vector
-        self.gates = chain.inputs.new_empty(len(vector), 4 * chain.size)
-        self.cell_tanh = chain.inputs.new_empty(len(vector), chain.size)
-
-    def advance(self, begin: int, end: int) -> None:
-        """Compute the cells of a level."""
-        if begin == end:
-            return
-        gates = self.gates[begin:end]
-        gates.copy_(self.chain.inputs.index_select(0, self.vector[begin:end]))
-        cell_(gates, None, self.chain.state[begin:end], self.cell_tanh[begin:end])
-
-
-class BeginningCellsBackward:
-    """The backward pass of these cells, whose gradients go to the inputs alone."""
-
-    def __init__(self, cells: BeginningCells, chain: CellChainBackward) -> None:
-        self._cells, self._chain = cells, chain
-
-    def advance(self, begin: int, end: int) -> None:
-        """Propagate the gradients of a level to inputs."""
-        if begin == end:
-            return
-        cells = self._cells
-        gates = torch.empty_like(cells.gates[begin:end])
-        saved = (cells.gates[begin:end], cells.cell_tanh[begin:end], None)
-        cell_backward_(saved, self._chain.state[begin:end], gates, None)
-        add_rows_(self._chain.inputs, cells.vector[begin:end], gates)
+        if begin < end:
+            self.advance(begin, end)
+            add_rows_(self.inputs, self._vector[begin:end], self.gates[begin:end])
 
 
 # ----------------------------------------------------------------------------
@@ -395,18 +344,21 @@ class _ComposeLevels(torch.autograd.Function):
         batch: TreeBatch,
     ) -> Tensor:
         count, types = len(batch.constituent_label), len(forward_words)
-        ahead = _labelled(
-            forward_words, forward_labels, batch.forward_vector, batch.forward_previous, count
+        ahead, back = (
+            cell_chain(words, vector, previous, firsts=len(labels), extra=count)
+            for words, labels, vector, previous in (
+                (forward_words, forward_labels, batch.forward_vector, batch.forward_previous),
+                (backward_words, backward_labels, batch.backward_vector, batch.backward_previous),
+            )
         )
-        back = _labelled(
-            backward_words, backward_labels, batch.backward_vector, batch.backward_previous, count
-        )
+        # Chains go on from the states after the label.
+        ahead.state[: ahead.first], back.state[: back.first] = forward_labels, backward_labels
         size = ahead.size
         both = forward_words.new_empty(count, 2 * size)
         vectors = forward_words.new_empty(count, size)
         for (fb, fe), (bb, be), (cb, ce) in _levels(batch):
-            ahead.advance(fb, fe, forward_recurrent.t())
-            back.advance(bb, be, backward_recurrent.t())
+            ahead.read(fb, fe, forward_recurrent.t())
+            back.read(bb, be, backward_recurrent.t())
             if cb == ce:
                 continue
             level, ends = vectors[cb:ce], both[cb:ce]
@@ -444,11 +396,11 @@ class _ComposeLevels(torch.autograd.Function):
                 ends = level @ output_weight
                 if ctx.mask is not None:
                     ends.mul_(ctx.mask[cb:ce])
-                _add_hidden_(ahead.state, batch.last_forward[cb:ce], ends[:, :size])
-                _add_hidden_(back.state, batch.last_backward[cb:ce], ends[:, size:])
-            ahead.advance(fb, fe)
-            back.advance(bb, be)
-        labels = ctx.chains[0].firsts
+                add_rows_(ahead.state[:, :size], batch.last_forward[cb:ce], ends[:, :size])
+                add_rows_(back.state[:, :size], batch.last_backward[cb:ce], ends[:, size:])
+            ahead.read(fb, fe)
+            back.read(bb, be)
+        labels = ctx.chains[0].first
         return (
             ahead.inputs[:types],
             back.inputs[:types],
@@ -467,29 +419,6 @@ class _ComposeLevels(torch.autograd.Function):
         )
 
 
-def _labelled(
-    word_inputs: Tensor, label_states: Tensor, vector: Tensor, previous: Tensor, extra: int
-) -> CellChain:
-    """Return a chain whose first states are those after reading a label."""
-    chain = CellChain(word_inputs, vector, previous, firsts=len(label_states), extra=extra)
-    chain.state[: chain.firsts] = label_states
-    return chain
-
-
-def _levels(
-    batch: TreeBatch,
-) -> list[tuple[tuple[int, int], tuple[int, int], tuple[int, int]]]:
-    return list(
-        zip(
-            bounds(batch.forward_sizes),
-            bounds(batch.backward_sizes),
-            bounds(batch.constituent_sizes),
-            strict=True,
-        )
-    )
-
-
-def _add_hidden_(state: Tensor, rows: Tensor, values: Tensor) -> None:
-    """Add to the hidden half of states; each chain has one end, so rows are never repeated."""
-    hidden = state[:, : values.shape[1]]
-    hidden.scatter_add_(0, rows.unsqueeze(1).expand_as(values), values)
+def _levels(batch: TreeBatch) -> list[tuple[tuple[int, int], ...]]:
+    sizes = (batch.forward_sizes, batch.backward_sizes, batch.constituent_sizes)
+    return list(zip(*map(bounds, sizes), strict=True))

@@ -1,4 +1,7 @@
-"""The RNNG family: recurrent neural network grammars."""
+"""The families of syntactic models, RNNG and PLM: settings, and how to build and search a network.
+
+The command line reads the settings, so torch is imported in methods only.
+"""
 
 from __future__ import annotations
 
@@ -107,10 +110,10 @@ class PlmSettings(DecoderSettings):
 
     def mistakes(self) -> list[str]:
         """Return the mistakes in a combination of settings."""
-        found = super().mistakes()
+        mistakes = super().mistakes()
         if self.structured_heads and self.shape.heads < 2:
-            found.append("structured_heads=true needs at least two heads")
-        return found
+            mistakes.append("structured_heads=true needs at least two heads")
+        return mistakes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,8 @@
-"""Keys and values of the symbols that hypotheses have read since the last word."""
+"""Keys and values of hypotheses, and attention to them: what a PLM remembers during a search.
+
+Used by :mod:`plm_search` alone. The symbols since the last word are rows of a memory; those before
+are in one block per group, with a mask that says which survivor has read which.
+"""
 
 from __future__ import annotations
 
@@ -15,23 +19,15 @@ NO_SYMBOL = 0
 
 
 class SymbolMemory:
-    """Rows of keys and values, ``(layers, rows, 2 · hidden)``; the first row stands for no symbol.
-
-    With ``is_fixed``, rows are counted on the device, and neither shapes nor addresses change from
-    symbol to symbol, as long as the capacity suffices; :meth:`clear` reserves as much as was ever
-    needed.
-    """
+    """``(layers, rows, 2 · hidden)`` keys and values; the first row stands for no symbol."""
 
     def __init__(
-        self, layers: int, hidden: int, *, dtype: torch.dtype, device: torch.device, is_fixed: bool
+        self, layers: int, hidden: int, *, dtype: torch.dtype, device: torch.device
     ) -> None:
-        self._is_fixed = is_fixed
         # What no symbol reads is multiplied by zero, so it must be finite.
         shape = (layers, _FIRST_CAPACITY, 2 * hidden)
         self._rows = torch.zeros(shape, dtype=dtype, device=device)
-        self._size = self._most = 1
-        self._count = torch.ones(1, dtype=torch.long, device=device)
-        self._order = torch.zeros(0, dtype=torch.long, device=device)
+        self._size = 1
         self._new = slice(1, 1)
 
     @property
@@ -39,38 +35,20 @@ class SymbolMemory:
         """Memory of a row in bytes."""
         return self._rows.shape[0] * self._rows.shape[2] * self._rows.element_size()
 
-    def __len__(self) -> int:
-        return self._size
-
-    def ready(self, count: int) -> tuple[Tensor, ...]:
-        """Make room for ``count`` more rows; return all that is read and written then."""
-        self._most = max(self._most, self._size + count)
-        self._reserve()
-        if self._is_fixed and count > len(self._order):
-            self._order = torch.arange(count, device=self._rows.device)
-        return self._rows, self._order, self._count
-
-    def recount(self, added: int) -> None:
-        """Count rows that were added on the device, or take back a count."""
-        self._size += added
-
     def add(self, count: int) -> Tensor:
         """Return the numbers of ``count`` new rows, which :meth:`write` fills layer by layer."""
-        self.ready(count)
         self._new = slice(self._size, self._size + count)
         self._size += count
-        if not self._is_fixed:
-            return torch.arange(self._new.start, self._new.stop, device=self._rows.device)
-        rows = self._order[:count] + self._count
-        self._count += count
-        return rows
+        layers, capacity, width = self._rows.shape
+        if self._size > capacity:
+            grown = self._rows.new_zeros((layers, max(self._size, 2 * capacity), width))
+            grown[:, :capacity] = self._rows
+            self._rows = grown
+        return torch.arange(self._new.start, self._new.stop, device=self._rows.device)
 
-    def write(self, layer: int, rows: Tensor, values: Tensor) -> None:
+    def write(self, layer: int, values: Tensor) -> None:
         """Write the ``(rows, 2 · hidden)`` keys and values of the rows that were added last."""
-        if self._is_fixed:
-            self._rows[layer].index_copy_(0, rows, values)
-        else:
-            self._rows[layer, self._new] = values
+        self._rows[layer, self._new] = values
 
     def at(self, layer: int, rows: Tensor) -> Tensor:
         """``(rows, …, 2 · hidden)`` keys and values of a layer."""
@@ -78,29 +56,16 @@ class SymbolMemory:
 
     def all_layers(self, rows: Tensor) -> Tensor:
         """``(layers, rows, …, 2 · hidden)`` keys and values."""
-        found = self._rows.index_select(1, rows.flatten())
-        return found.view(len(found), *rows.shape, -1)
+        read = self._rows.index_select(1, rows.flatten())
+        return read.view(len(read), *rows.shape, -1)
 
     def clear(self) -> None:
         """Drop all symbols."""
         self._size = 1
-        self._count.fill_(1)
-
-    def _reserve(self) -> None:
-        capacity = self._rows.shape[1]
-        if self._most <= capacity:
-            return
-        layers, _, width = self._rows.shape
-        grown = self._rows.new_zeros((layers, max(self._most, 2 * capacity), width))
-        grown[:, :capacity] = self._rows
-        self._rows = grown
 
 
 # ----------------------------------------------------------------------------
 # The history that hypotheses share: every symbol once per group.
-#
-# The symbols that the survivors of the last word had read are stored in one block of keys and
-# values per group, with a mask that says which survivor has read which symbol.
 
 
 @dataclass(frozen=True)
@@ -211,83 +176,47 @@ def compacted(
     old: Blocks, survivors: Survivors, plan: Plan, memory: SymbolMemory, *, places: int
 ) -> Blocks:
     """Build new blocks of so many places from the needed places of the old ones and the memory."""
-    # The needed places move to the front, in order.
+    # The needed places move to the front, in order: those of the old block, and symbols.
     order = (~plan.is_needed).to(torch.int8).argsort(dim=1, stable=True)[:, :places]
-    is_old = order < old.places
-    symbol = plan.symbol.gather(1, (order - old.places).clamp(min=0))
-    move = _Move(plan.source, order.clamp(max=max(old.places - 1, 0)), is_old, symbol)
-    is_read, position = _read_places(old, survivors, plan, move)
-    keys, values = move.keys_and_values(old, memory)
-    return Blocks(
-        keys=keys,
-        values=values,
-        is_read=is_read,
-        hidden=_additive(is_read, keys.dtype).flatten(0, 1),
-        position=position,
-    )
-
-
-def _read_places(
-    old: Blocks, survivors: Survivors, plan: Plan, move: _Move
-) -> tuple[Tensor, Tensor]:
-    """Return which survivor has read which new place, and the positions of the places."""
+    is_old, place = order < old.places, order.clamp(max=max(old.places - 1, 0))
     groups, beam, steps = survivors.chain.shape
-    places = move.place.shape[1]
     # One more place is for links that do not exist.
     is_read = plan.read.new_zeros((groups, beam, places + 1))
     position = survivors.position.new_zeros((groups, places + 1))
     if old.places:
-        index = move.place.unsqueeze(1).expand(-1, beam, -1)
-        is_read[..., :places] = plan.read.gather(2, index) & move.is_old.unsqueeze(1)
-        position[:, :places] = old.position[move.source].gather(1, move.place)
-    place = plan.place.masked_fill(survivors.chain == NO_SYMBOL, places)
-    is_read.scatter_(2, place, True)
+        index = place.unsqueeze(1).expand(-1, beam, -1)
+        is_read[..., :places] = plan.read.gather(2, index) & is_old.unsqueeze(1)
+        position[:, :places] = old.position[plan.source].gather(1, place)
+    link = plan.place.masked_fill(survivors.chain == NO_SYMBOL, places)
+    is_read.scatter_(2, link, True)
     back = torch.arange(steps, device=place.device)
-    position.scatter_(1, place.flatten(1), (survivors.position.unsqueeze(2) - back).flatten(1))
-    return is_read[..., :places], position[:, :places]
+    position.scatter_(1, link.flatten(1), (survivors.position.unsqueeze(2) - back).flatten(1))
+    is_read = is_read[..., :places]
+    symbol = plan.symbol.gather(1, (order - old.places).clamp(min=0))
+    # (layers, groups, places, 2, heads, width)
+    added = memory.all_layers(symbol).unflatten(3, (2, old.keys.shape[2], -1))
 
+    def moved(vectors: Tensor, new: Tensor) -> Tensor:
+        layers, _, heads, _, width = vectors.shape
+        if old.places:
+            index = place.view(1, groups, 1, -1, 1).expand(layers, -1, heads, -1, width)
+            kept = vectors[:, plan.source].gather(3, index)
+            new = torch.where(is_old.view(1, groups, 1, -1, 1), kept, new)
+        return new.contiguous()
 
-@dataclass(frozen=True)
-class _Move:
-    """The origin of each place of the new blocks: a place of an old block, or a symbol."""
-
-    source: Tensor
-    place: Tensor
-    is_old: Tensor
-    symbol: Tensor
-
-    def keys_and_values(self, old: Blocks, memory: SymbolMemory) -> tuple[Tensor, Tensor]:
-        """``(layers, groups, heads, places, width)`` each."""
-        heads = old.keys.shape[2]
-        # (layers, groups, places, 2, heads, width)
-        added = memory.all_layers(self.symbol).unflatten(3, (2, heads, -1))
-        return (
-            self._vectors(old.keys, added[:, :, :, 0].transpose(2, 3)),
-            self._vectors(old.values, added[:, :, :, 1].transpose(2, 3)),
-        )
-
-    def _vectors(self, old: Tensor, added: Tensor) -> Tensor:
-        layers, _, heads, places, width = old.shape
-        if not places:
-            first: Tensor = added.contiguous()
-            return first
-        groups = len(self.source)
-        index = self.place.view(1, groups, 1, -1, 1)
-        kept = old[:, self.source].gather(3, index.expand(layers, -1, heads, -1, width))
-        result: Tensor = torch.where(self.is_old.view(1, groups, 1, -1, 1), kept, added)
-        return result.contiguous()
-
-
-def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return zero where the mask is true and ``-inf`` elsewhere."""
-    return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, -torch.inf)
+    hidden = torch.zeros_like(is_read, dtype=old.keys.dtype).masked_fill_(~is_read, -torch.inf)
+    return Blocks(
+        keys=moved(old.keys, added[:, :, :, 0].transpose(2, 3)),
+        values=moved(old.values, added[:, :, :, 1].transpose(2, 3)),
+        is_read=is_read,
+        hidden=hidden.flatten(0, 1),
+        position=position[:, :places],
+    )
 
 
 # ----------------------------------------------------------------------------
-# Attention to a history shared between hypotheses.
-#
-# A new symbol attends to the block of its group (:mod:`shared_blocks`), through the mask of the
-# survivor that it descends from, and to the symbols read since then, of which it is the last.
+# A new symbol attends to the block of its group, through the mask of the survivor that it descends
+# from, and to the symbols read since then, of which it is the last.
 
 
 @dataclass(frozen=True)

@@ -1,31 +1,30 @@
-"""Log probabilities of what comes after a symbol, in the columns of a search."""
+"""A PLM under the search: its states are keys and values that hypotheses share.
+
+:class:`PlmSearch` is what the search calls. Nothing is computed twice, and nothing is copied when
+hypotheses branch.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gardenpath.data.trees.legality import MOST_OPEN, OPENS_AT_END, Column, Kind
+from gardenpath.data.trees.legality import MOST_OPEN, Column
 from gardenpath.data.words.vocabulary import BEGIN_ID
 from gardenpath.errors import GardenpathError
 from gardenpath.models.search_states import (
     BEGINS,
-    MOST_LOGITS,
     START_STATE,
     STEPS_PER_WORD,
     Arena,
+    ColumnBias,
+    SearchedModel,
     continuations,
-    ends_by_reduce,
-    is_illegal,
-    legal_state,
-    piece_row,
-    state_bits,
-    structural_columns,
+    in_parts,
 )
 from gardenpath.models.sequential.networks import Block
 from gardenpath.models.syntactic.plm import PlmNetwork
@@ -58,16 +57,15 @@ class NextSymbol:
 class NextSymbols:
     """The output layer over words and brackets of a network.
 
-    What is legal depends on the state of a node (:mod:`transitions`). Closing the root ends the
-    sentence, so the closing bracket has two columns, END and CLOSE, of which each state has one. An
-    opening bracket may come anywhere in a top-down derivation.
+    Closing the root ends the sentence, so the closing bracket has two columns, END and CLOSE, of
+    which each state has one.
     """
 
-    def __init__(self, network: PlmNetwork) -> None:
+    def __init__(self, network: PlmNetwork, column_bias: ColumnBias) -> None:
         self._network = network
         # With classes of words, the whole vocabulary is never needed.
         weight, weight_bias = (part.detach() for part in network.output.branches())
-        closing, device = network.output.word_branches, weight.device
+        closing = network.output.word_branches
         self._words = weight[:closing]
         self._excluded = weight_bias[:closing].to(weight.dtype)
         # Any branch of words that may come next.
@@ -78,20 +76,9 @@ class NextSymbols:
         self._brackets = brackets.t().contiguous()
         close_bias, open_bias = weight_bias[closing : closing + 1], weight_bias[closing + 1 :]
         own = torch.cat([torch.zeros_like(close_bias), close_bias, close_bias, open_bias])
-        bits = state_bits(network.strategy, device, has_pieces=network.piece_bias is not None)
-        self.piece_rows = piece_row(bits)
-        is_last = ends_by_reduce(network.strategy, device)
-        possible = weight.new_zeros((len(bits), len(brackets)))
-        possible[:, Column.END].masked_fill_(~is_last, -torch.inf)
-        possible[:, Column.CLOSE].masked_fill_(is_last, -torch.inf)
-        legal = possible.clone()
-        legal[:, Column.WORD].masked_fill_(is_illegal(bits, Kind.SHIFT), -torch.inf)
-        no_close = is_illegal(bits, Kind.REDUCE).unsqueeze(1)
-        legal[:, Column.END : Column.CLOSE + 1].masked_fill_(no_close, -torch.inf)
-        # With action_norm=full, illegal symbols are part of the normalisation, but never come.
-        is_full = network.action_norm == "full"
-        self._bias = (possible if is_full else legal) + own
-        self._never = legal if is_full else None
+        self.piece_rows = column_bias.piece_rows
+        bias, self._never = column_bias.normalised(network.action_norm)
+        self._bias = bias + own
 
     def __call__(self, states: Tensor, legal: Tensor) -> NextSymbol:
         """Return what comes after ``(rows, hidden)`` states; ``legal``: their states' numbers."""
@@ -110,27 +97,20 @@ class NextSymbols:
 
     def _word_sums(self, states: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return logsumexp over words and, for a model over pieces, over those that begin one."""
-        count = max(1, MOST_LOGITS // len(self._words))
-        found = [
-            self._some_sums(some, numbers)
-            for some, numbers in zip(states.split(count), legal.split(count), strict=True)
-        ]
-        if len(found) == 1:
-            return found[0]
-        words, begins = zip(*found, strict=True)
-        if self._network.piece_bias is None:
-            return torch.cat(words), None
-        return torch.cat(words), torch.cat(begins)
-
-    def _some_sums(self, states: Tensor, legal: Tensor) -> tuple[Tensor, Tensor | None]:
-        logits = torch.addmm(self._excluded, states, self._words.t())
         bias = self._network.piece_bias
-        if bias is None:
-            # Faster than logsumexp, which makes several passes over the logits.
-            some = logits[:, self._some_word]
-            return some - logits.log_softmax(1)[:, self._some_word], None
-        begins = (logits + bias[BEGINS]).logsumexp(1)
-        return (logits + bias[self.piece_rows.index_select(0, legal)]).logsumexp(1), begins
+
+        def compute(states: Tensor, legal: Tensor) -> Tensor:
+            logits = torch.addmm(self._excluded, states, self._words.t())
+            if bias is None:
+                # Faster than logsumexp, which makes several passes over the logits.
+                some = logits[:, self._some_word]
+                return some - logits.log_softmax(1)[:, self._some_word]
+            allowed = bias[self.piece_rows.index_select(0, legal)]
+            sums = [(logits + allowed).logsumexp(1), (logits + bias[BEGINS]).logsumexp(1)]
+            return torch.stack(sums, dim=1)
+
+        sums = in_parts(compute, len(self._words), states, legal)
+        return (sums, None) if bias is None else (sums[:, 0], sums[:, 1])
 
 
 # ----------------------------------------------------------------------------
@@ -165,24 +145,15 @@ class SearchLayer:
 
 
 # ----------------------------------------------------------------------------
-# PLM states for the search: keys and values shared between hypotheses.
-#
-# Every new symbol is a node of an append-only arena, and its keys and values are a row of a memory
-# (:mod:`symbol_memory`). At each word, the symbols read by the surviving hypotheses are gathered
-# into blocks (:mod:`shared_blocks`). Nothing is computed twice, and nothing is copied when
-# hypotheses branch.
-#
-# With fixed shapes (``is_packed`` is false), a step never waits for the device, and neither shapes
-# nor addresses change between two words, unless more symbols are read there than ever before, for
-# which there is no room yet; what must be known on the host is read by :meth:`PlmSearch.settle`.
-
+# With fixed shapes (``is_packed`` is false), a step never waits for the device; what must be known
+# on the host is read by :meth:`PlmSearch.settle`.
 
 # Symbols between two words for which a node has room at first, and by which shapes grow.
 _FIRST_CHAIN = 16
 _CHAIN_STEP = 8
 
 
-class PlmSearch:
+class PlmSearch(SearchedModel):
     """The states of a PLM's derivations, by node.
 
     ``max_open`` is the maximum number of open constituents; with structured heads, the model stores
@@ -196,90 +167,67 @@ class PlmSearch:
         closing, self._hidden = network.vocabulary_size, embedding.embedding_dim
         self._remembered = max_open + 2 if network.structured_heads else 0
         labels = embedding.num_embeddings - closing - 1
-        self.is_open, self.is_close = structural_columns(labels, self.device)
-        self.opens_at_end = OPENS_AT_END[network.strategy]
-        self.is_continuation = continuations(network.piece_bias)
-        self._next = NextSymbols(network)
+        dtype, device = embedding.weight.dtype, embedding.weight.device
+        has_pieces = network.piece_bias is not None
+        # ``words``: logsumexp of all word scores; ``word_end``: log probability that the word has
+        # ended. ``survivor`` that the node descends from; ``began``: positions where the open
+        # constituents began, by depth; ``chain``: rows of the memory read since the last word,
+        # latest first.
+        floats = {"state": self._hidden, "words": 1, "log_probs": Column.FIRST_OPEN + labels}
+        numbers = {"survivor": 1, "position": 1, **self.NUMBERS}
+        numbers |= {"began": self._remembered} if self._remembered else {}
+        arena = Arena(
+            floats=floats | ({"word_end": 1} if has_pieces else {}),
+            numbers={**numbers, "chain": _FIRST_CHAIN}, dtype=dtype, device=device,
+        )  # fmt: skip
+        super().__init__(arena, network.strategy, labels, continuations(network.piece_bias))
+        self._next = NextSymbols(network, self.column_bias)
         self._layers = [
             SearchLayer(block, network.heads) for block in network.decoder.blocks.children()
         ]
-        # By column: the symbol (a word has another); changes of survivor, position and depth, and
-        # the state of legality without open constituents.
+        # By column: the symbol (a word has another); changes of survivor, position, and what
+        # determines the legal actions.
         symbols = [0, closing, closing, *range(closing + 1, closing + 1 + labels)]
-        kinds = [Kind.SHIFT, Kind.REDUCE, Kind.REDUCE] + [Kind.OPEN] * labels
-        depth = {Kind.SHIFT: 0, Kind.REDUCE: -1, Kind.OPEN: 1}
-        changes = [[0, 1, depth[kind], legal_state(kind)] for kind in kinds]
-        self._symbols = torch.tensor(symbols, device=self.device)
-        self._changes = torch.tensor(changes, device=self.device)
-        self._zero = torch.zeros((1, 1), dtype=self.dtype, device=self.device)
-        self._arena = Arena(
-            floats=self._float_columns(), numbers=self._number_columns(), dtype=self.dtype,
-            device=self.device, is_fixed=not is_packed,
-        )  # fmt: skip
-        self._memory = SymbolMemory(
-            len(self._layers), self._hidden, dtype=self.dtype, device=self.device,
-            is_fixed=not is_packed,
-        )  # fmt: skip
+        self._symbols = torch.tensor(symbols, device=device)
+        self._changes = functional.pad(self.changes, (2, 0))
+        self._changes[:, 1] = 1
+        self._zero = torch.zeros((1, 1), dtype=dtype, device=device)
+        self._most_positions = network.decoder.position_embedding.num_embeddings
+        self._memory = SymbolMemory(len(self._layers), self._hidden, dtype=dtype, device=device)
         self.begin()
 
-    @property
-    def device(self) -> torch.device:
-        """Device of the network."""
-        return self._network.decoder.token_embedding.weight.device
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Precision of the network."""
-        return self._network.decoder.token_embedding.weight.dtype
-
     def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
-        """Estimate the memory of a group that reads a sentence of ``length`` tokens."""
         # About three symbols per token, and those that the survivors do not share; block and copy.
         places = 3 * length + 8 * word_beam
-        number = torch.finfo(self.dtype).bits // 8
+        number = self._zero.element_size()
         block = 4 * places * len(self._layers) * self._hidden * number
         attention = 4 * action_beam * places * self._network.heads * number
-        row = self._arena.row_bytes + self._memory.row_bytes
+        row = self.arena.row_bytes + self._memory.row_bytes
         return STEPS_PER_WORD * action_beam * row + block + attention
-
-    def _float_columns(self) -> dict[str, int]:
-        # The logsumexp of all word scores; log probabilities of the columns, and that the word has
-        # ended.
-        columns = {"state": self._hidden, "words": 1, "log_probs": len(self.is_open)}
-        return columns if self.is_continuation is None else {**columns, "word_end": 1}
-
-    def _number_columns(self) -> dict[str, int]:
-        # The survivor that the node descends from; its legal state; positions where the open
-        # constituents began, by depth; rows of the memory read since the last word, latest first.
-        began = {"began": self._remembered} if self._remembered else {}
-        single = dict.fromkeys(("survivor", "position", "depth", "legal"), 1)
-        return {**single, **began, "chain": _FIRST_CHAIN}
 
     @torch.inference_mode()
     def begin(self) -> None:
         """Read the begin symbol; its node is the root, whose group is always the first."""
         heads = self._network.heads
-        self._arena.clear()
+        self.arena.clear()
         self._memory.clear()
         self._blocks = empty_blocks(
             layers=len(self._layers), heads=heads, width=self._hidden // heads,
-            device=self.device, dtype=self.dtype,
+            device=self.device, dtype=self._zero.dtype,
         )  # fmt: skip
         # At most ``_steps`` symbols were read since the last word; a bound of the positions.
         self._steps, self._position = 0, 0
         zero = torch.zeros(1, dtype=torch.long, device=self.device)
-        own = zero.new_zeros((1, self._arena.numbers.shape[1]))
+        own = zero.new_zeros((1, self.arena.numbers.shape[1]))
         changes = zero.new_tensor([[0, 0, 0, START_STATE]])
         self._read(own, zero + BEGIN_ID, changes, RowGrid(width=1))
         self.settle(zero.new_zeros((0, 1)), zero.new_zeros((0, 1), dtype=torch.bool))
 
     def log_probs(self, nodes: Tensor) -> Tensor:
-        """``(rows, columns)``: see :class:`TransitionModel`."""
-        return self._arena["log_probs"].index_select(0, nodes)
+        return self.arena["log_probs"].index_select(0, nodes)
 
     def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """``(rows,)`` log probabilities of words, given that the next event is a word."""
-        own = self._arena.columns(self._arena.floats, "state", "words").index_select(0, nodes)
+        own = self.arena.columns(self.arena.floats, "state", "words").index_select(0, nodes)
         state, total = own[:, : self._hidden], own[:, self._hidden]
         output = self._network.output
         log_prob = output.branch_score(state, words) - total
@@ -288,24 +236,21 @@ class PlmSearch:
         bias = self._network.piece_bias
         if bias is None:
             return log_prob
-        legal = self._arena["legal"].index_select(0, nodes)
+        legal = self.arena["legal"].index_select(0, nodes)
         return log_prob + bias[self._next.piece_rows.index_select(0, legal), words]
 
     def word_bound(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """``(rows,)`` exact log probabilities, because the normaliser is known."""
+        # Exact, because the normaliser is known.
         return self.word_log_prob(nodes, words)
 
     def word_end_log_prob(self, nodes: Tensor) -> Tensor:
-        """``(rows,)`` log probabilities that the word just read does not continue."""
-        return self._arena["word_end"].index_select(0, nodes).squeeze(1)
+        return self.arena["word_end"].index_select(0, nodes).squeeze(1)
 
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """Read words."""
         changes = self._changes[Column.WORD].expand(len(nodes), -1)
         return self._append(nodes, words, changes, width=self._blocks.beam)
 
     def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
-        """Read brackets."""
         symbols = self._symbols.index_select(0, columns)
         changes = self._changes.index_select(0, columns)
         width = len(nodes) // max(self._blocks.groups - 1, 1)
@@ -314,33 +259,11 @@ class PlmSearch:
     def _append(self, nodes: Tensor, symbols: Tensor, changes: Tensor, *, width: int) -> Tensor:
         if not len(nodes):
             return nodes
-        self._reserve_chain()
-        own = self._arena.numbers.index_select(0, nodes)
+        if self._steps == self.arena["chain"].shape[1]:
+            # Room for more symbols since the last word, which stays for later words.
+            self.arena.widen("chain", self._steps + _CHAIN_STEP)
+        own = self.arena.numbers.index_select(0, nodes)
         return self._read(own, symbols, changes, self._grid(own, width))
-
-    def _reserve_chain(self) -> None:
-        """Make room for one more symbol since the last word; the room stays for later words."""
-        if self._steps == self._arena["chain"].shape[1]:
-            self._arena.widen("chain", self._steps + _CHAIN_STEP)
-
-    def ready(self, rows: int) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-        """Make room for a step; see :class:`RecordableModel`."""
-        self._reserve_chain()
-        blocks = self._blocks
-        tensors = (blocks.keys, blocks.values, blocks.hidden, blocks.position)
-        return (*self._arena.ready(rows, 1), *self._memory.ready(rows), *tensors), ()
-
-    def counts(self) -> tuple[int, ...]:
-        """Return what is counted on the host: nodes, symbols, steps and positions."""
-        return len(self._arena), len(self._memory), self._steps, self._position
-
-    def recount(self, added: Sequence[int]) -> None:
-        """Add to what is counted on the host."""
-        nodes, symbols, steps, positions = added
-        self._arena.recount(nodes)
-        self._memory.recount(symbols)
-        self._steps += steps
-        self._position += positions
 
     def _grid(self, own: Tensor, width: int) -> RowGrid:
         """Place rows side by side within their groups.
@@ -355,36 +278,44 @@ class PlmSearch:
         return packed_grid(group, groups) if self._is_packed else even_grid(group, groups, width)
 
     def _group(self, numbers: Tensor) -> Tensor:
-        return self._arena.column(numbers, "survivor") // self._blocks.beam
+        return self.arena.column(numbers, "survivor") // self._blocks.beam
 
     def _read(self, own: Tensor, symbols: Tensor, changes: Tensor, grid: RowGrid) -> Tensor:
         """Run the network over new symbols and append their nodes.
 
         ``own``: the numbers of the nodes they follow.
         """
-        arena, decoder, count = self._arena, self._network.decoder, len(symbols)
+        arena, decoder, count = self.arena, self._network.decoder, len(symbols)
         self._steps += 1
         self._position += 1
         rows = self._memory.add(count)
         floats, numbers = arena.room(count)
         self._write_numbers(own, changes, rows, numbers)
-        chain = self._chain(numbers)
+        # The rows of the memory that a symbol reads, itself first.
+        chain = arena.column(numbers, "chain")
+        chain = chain[:, : self._steps] if self._is_packed else chain
         mask = self._visible(numbers, chain)
         attention = SharedAttention(self._blocks, self._memory, grid, chain, mask)
-        position = self._positions(arena.column(numbers, "position"))
+        position = arena.column(numbers, "position")
+        if not self._is_packed:
+            position = position.clamp(max=self._most_positions - 1)
+        elif self._position >= self._most_positions:
+            self._require_positions(int(position.max()))
         states = decoder.token_embedding(symbols) + decoder.position_embedding(position)
         for number, layer in enumerate(self._layers):
             query, memory = layer.query_and_memory(states)
-            self._memory.write(number, rows, memory)
+            self._memory.write(number, memory)
             states = layer.after(states, attention(number, query))
         states = decoder.final_norm(states)
-        found = self._next(states, arena.column(numbers, "legal"))
-        ends = [] if found.word_end is None else [found.word_end.unsqueeze(1)]
-        torch.cat([states, found.words.unsqueeze(1), found.log_probs, *ends], dim=1, out=floats)
+        following = self._next(states, arena.column(numbers, "legal"))
+        ends = [] if following.word_end is None else [following.word_end.unsqueeze(1)]
+        torch.cat(
+            [states, following.words.unsqueeze(1), following.log_probs, *ends], dim=1, out=floats
+        )
         return arena.append(count)
 
     def _write_numbers(self, own: Tensor, changes: Tensor, rows: Tensor, new: Tensor) -> None:
-        arena = self._arena
+        arena = self.arena
         depth_before = arena.column(own, "depth")
         single = arena.columns(new, "survivor", "depth")
         torch.add(arena.columns(own, "survivor", "depth"), changes[:, :3], out=single)
@@ -399,53 +330,35 @@ class PlmSearch:
             place = (depth_before + 1).clamp_(0, self._remembered - 1).unsqueeze(1)
             began.scatter_(1, place, arena.column(new, "position").unsqueeze(1))
 
-    def _chain(self, numbers: Tensor) -> Tensor:
-        """``(rows, steps)`` rows of the memory, the symbol itself first."""
-        chain = self._arena.column(numbers, "chain")
-        return chain[:, : self._steps] if self._is_packed else chain
-
-    def _positions(self, position: Tensor) -> Tensor:
-        limit = self._network.decoder.position_embedding.num_embeddings
-        if not self._is_packed:
-            return position.clamp(max=limit - 1)
-        if self._position >= limit:
-            self._require_positions(int(position.max()))
-        return position
-
     def _require_positions(self, last: int) -> None:
-        limit = self._network.decoder.position_embedding.num_embeddings
-        if last >= limit:
+        if last >= self._most_positions:
             raise GardenpathError(
-                f"a hypothesis has more than {limit} symbols, the maximum of this model: train "
-                "with a larger model.network.max_positions, or remove long sentences"
+                f"a hypothesis has more than {self._most_positions} symbols, the maximum of this "
+                "model: train with a larger model.network.max_positions, or remove long sentences"
             )
 
     def _visible(self, numbers: Tensor, chain: Tensor) -> Tensor:
         """``(rows, heads or 1, places + steps)`` additive mask over the block and the chain."""
-        survivor = self._arena.column(numbers, "survivor")
+        survivor = self.arena.column(numbers, "survivor")
         far = self._blocks.hidden.index_select(0, survivor)
         near = self._zero.expand_as(chain).masked_fill(chain == NO_SYMBOL, -torch.inf)
         mask = torch.cat([far, near], dim=1).unsqueeze(1)
         if not self._remembered:
             return mask
         back = torch.arange(chain.shape[1], device=self.device)
-        recent = self._arena.column(numbers, "position").unsqueeze(1) - back
+        recent = self.arena.column(numbers, "position").unsqueeze(1) - back
         place = torch.cat([self._blocks.position[self._group(numbers)], recent], dim=1)
-        return mask.masked_fill(
-            ~may_see(place, self._open_at(numbers), self._network.heads), -torch.inf
-        )
-
-    def _open_at(self, numbers: Tensor) -> Tensor:
-        """Return where the innermost open constituent began; zero if none is open."""
-        depth = self._arena.column(numbers, "depth")
-        place = depth.clamp(0, self._remembered - 1).unsqueeze(1)
-        began = self._arena.column(numbers, "began").gather(1, place).squeeze(1)
-        return began.masked_fill(depth <= 0, 0)
+        # Where the innermost open constituent began; zero if none is open.
+        depth = self.arena.column(numbers, "depth")
+        innermost = depth.clamp(0, self._remembered - 1).unsqueeze(1)
+        began = self.arena.column(numbers, "began").gather(1, innermost).squeeze(1)
+        open_at = began.masked_fill(depth <= 0, 0)
+        return mask.masked_fill(~may_see(place, open_at, self._network.heads), -torch.inf)
 
     def settle(self, nodes: Tensor, is_alive: Tensor) -> Tensor:
-        """Gather the symbols that these nodes have read into blocks; the root's group is first."""
+        # What these nodes have read is gathered into blocks; the root's group is first.
         groups, beam = nodes.shape
-        arena = self._arena
+        arena = self.arena
         nodes = torch.cat([nodes.new_zeros((1, beam)), torch.where(is_alive, nodes, 0)])
         is_alive = torch.cat([is_alive.new_ones((1, beam)), is_alive])
         numbers = arena.numbers.index_select(0, nodes.flatten())

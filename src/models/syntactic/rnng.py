@@ -59,21 +59,6 @@ class StackLstm(nn.Module):
         """Size of the hidden states and cells of all layers."""
         return 2 * len(self.recurrent) * int(self.recurrent[0].shape[1])
 
-    def step(self, vectors: Tensor, below: Tensor) -> Tensor:
-        """``(rows, state_size)`` states of vectors pushed on top of the states ``below``."""
-        states: list[Tensor] = []
-        inputs = vectors
-        for layer, before in enumerate(below.chunk(len(self.input), dim=1)):
-            hidden, cell = before.chunk(2, dim=1)
-            gates = functional.linear(inputs, self.input[layer], self.bias[layer])
-            gates = gates + functional.linear(hidden, self.recurrent[layer])
-            into, forget, new, out = gates.chunk(4, dim=1)
-            cell = forget.sigmoid() * cell + into.sigmoid() * new.tanh()
-            hidden = out.sigmoid() * cell.tanh()
-            states += [hidden, cell]
-            inputs = self.dropout(hidden)
-        return torch.cat(states, dim=1)
-
     def readers(self, like: Tensor, rows: int) -> tuple[ReaderWeights, tuple[UpperLayer, ...]]:
         """Return the weights of the lowest layer and of those above, with dropout masks drawn."""
         hidden = int(self.recurrent[0].shape[1])
@@ -87,10 +72,6 @@ class StackLstm(nn.Module):
             )
             for layer in range(1, len(self.input))
         )
-
-    def top_hidden(self, states: Tensor) -> Tensor:
-        """Return the hidden state of the top layer."""
-        return states.chunk(2 * len(self.input), dim=1)[-2]
 
     def forward(self, vectors: Tensor, batch: TreeBatch) -> Tensor:
         """``(rows, hidden)`` states of the top layer after each stack element of a batch."""
@@ -176,15 +157,11 @@ class RnngNetwork(nn.Module):
             hidden = self._hidden_with_attention(words, labels, batch)
         else:
             constituents = self.composition(words, labels, batch)
-            hidden = self.stack(self._vectors(words, labels, constituents), batch)
-        return self._output(functional.embedding(batch.top, hidden))
-
-    def _vectors(self, words: Tensor, labels: Tensor, constituents: Tensor) -> Tensor:
-        """Return all vectors in the numbering of :class:`StackBatch`."""
-        return torch.cat([words, labels, constituents, self.start.unsqueeze(0)])
-
-    def _output(self, hidden: Tensor) -> Tensor:
-        return functional.relu(self.to_output(self.dropout(hidden)))
+            # In the numbering of :class:`StackBatch`.
+            vectors = torch.cat([words, labels, constituents, self.start.unsqueeze(0)])
+            hidden = self.stack(vectors, batch)
+        top = functional.embedding(batch.top, hidden)
+        return functional.relu(self.to_output(self.dropout(top)))
 
     def _hidden_with_attention(
         self, words: Tensor, labels: Tensor, batch: TimedTreeBatch

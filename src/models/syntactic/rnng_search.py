@@ -1,8 +1,7 @@
-"""What labels and constituents contribute to a stack, each distinct one once.
+"""An RNNG under the search: its states are stacks that share common elements.
 
-A row is a vector and its input projection in the first layer of the stack LSTM. The first rows are
-those of the labels, by the column that opens them. The others are constituents that were composed
-since the last word. If compositions are shared, constituents of equal content have one row.
+:class:`RnngSearch` is what the search calls; the elements of stacks are in :mod:`rnng_stack`. If
+compositions are shared, constituents of equal content are composed once.
 """
 
 from __future__ import annotations
@@ -13,18 +12,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gardenpath.data.trees.legality import KINDS, OPENS_AT_END, Column, Kind
+from gardenpath.data.trees.legality import KINDS, Column, Kind
 from gardenpath.models.search_states import (
-    STEPS_PER_WORD,
+    ColumnBias,
+    SearchedModel,
+    column_kinds,
     continuations,
-    ends_by_reduce,
-    piece_row,
     searched_words,
-    state_bits,
-    structural_columns,
 )
 from gardenpath.models.syntactic.attention_composition import AttentionComposition
-from gardenpath.models.syntactic.rnng import RnngNetwork, legal_bias
+from gardenpath.models.syntactic.rnng import RnngNetwork
 from gardenpath.models.syntactic.rnng_stack import (
     Children,
     StackNodes,
@@ -37,19 +34,21 @@ from gardenpath.models.syntactic.rnng_stack import (
 class ComposedContents:
     """Rows of a table that grows until :meth:`forget`.
 
-    ``first``: the rows that are always there; ``is_shared``: whether keys of contents are known.
+    ``first``: the rows that are always there, of vectors of ``width`` numbers; ``is_shared``:
+    whether keys of contents are known.
     """
 
-    def __init__(self, first: Tensor, *, is_shared: bool) -> None:
-        self._first = len(first)
+    def __init__(self, first: Tensor, *, width: int, is_shared: bool) -> None:
+        self._first, self._width = len(first), width
         self._is_shared = is_shared
         self._rows = first
         self._size = len(first)
         self._known: dict[int, int] = {}
 
-    def rows(self, places: Tensor) -> Tensor:
-        """Return rows by their places; the first places are columns."""
-        return self._rows.index_select(0, places)
+    def rows(self, places: Tensor) -> tuple[Tensor, Tensor]:
+        """Return vectors and their projections by their places; the first places are columns."""
+        rows = self._rows.index_select(0, places)
+        return rows[:, : self._width], rows[:, self._width :]
 
     def places(
         self,
@@ -70,20 +69,17 @@ class ComposedContents:
         new = {key: number for number, key in enumerate(keys) if key not in known}
         if new:
             chosen = sorted(new.items(), key=lambda item: -counts[item[1]])
-            self._add(compose([number for _, number in chosen]))
-            begin = self._size - len(chosen)
+            begin, end = self._size, self._size + len(chosen)
+            rows = compose([number for _, number in chosen])
+            if end > len(self._rows):
+                grown = self._rows.new_empty((max(end, 2 * len(self._rows)), rows.shape[1]))
+                grown[:begin] = self._rows[:begin]
+                self._rows = grown
+            self._rows[begin:end] = rows
+            self._size = end
             known.update((key, begin + rank) for rank, (key, _) in enumerate(chosen))
         places = np.fromiter(map(known.__getitem__, keys), dtype=np.int64, count=len(keys))
         return torch.from_numpy(places).to(self._rows.device)
-
-    def _add(self, rows: Tensor) -> None:
-        end = self._size + len(rows)
-        if end > len(self._rows):
-            grown = self._rows.new_empty((max(end, 2 * len(self._rows)), self._rows.shape[1]))
-            grown[: self._size] = self._rows[: self._size]
-            self._rows = grown
-        self._rows[self._size : end] = rows
-        self._size = end
 
     def forget(self) -> None:
         """Drop all constituents, none of which can recur after the next word."""
@@ -93,37 +89,27 @@ class ComposedContents:
 
 # ----------------------------------------------------------------------------
 # Log probabilities of actions during a search, in the order of its columns.
-#
-# The rows of the output layer are put into the order of :class:`Column` once. What is legal
-# depends on the state of an element (:mod:`transitions`), so that legality is part of a table of
-# biases. A strategy without FINISH ends a derivation by REDUCE, which has then two columns, END
-# and CLOSE, of which each state has one.
 
 
 class SearchActions:
-    """The output layer over actions of a network."""
+    """The output layer over actions of a network.
 
-    def __init__(self, network: RnngNetwork, *, has_pieces: bool) -> None:
+    Its rows are put into the order of :class:`Column` once; what is legal is part of the biases.
+    """
+
+    def __init__(self, network: RnngNetwork, column_bias: ColumnBias) -> None:
         strategy, layer = network.strategy, network.action_output
-        device = layer.weight.device
-        single = [kind for kind in KINDS[strategy] if kind is not Kind.OPEN]
-        end = single.index(Kind.FINISH if Kind.FINISH in single else Kind.REDUCE)
+        single: list[Kind] = [kind for kind in KINDS[strategy] if kind is not Kind.OPEN]
         opens = range(len(single), layer.out_features)
-        order = [single.index(Kind.SHIFT), end, single.index(Kind.REDUCE), *opens]
-        bits = state_bits(strategy, device, has_pieces=has_pieces)
-        missing = _missing(network, len(order), device)
+        order = [single.index(kind) for kind in column_kinds(strategy, 0)] + [*opens]
+        bias, self._never = column_bias.normalised(network.action_norm)
         self._weight = layer.weight.detach()[order].t().contiguous()
-        self._bias = layer.bias.detach()[order] + network.legal_bias[bits][:, order] + missing
-        self._never: Tensor | None = None
-        if network.action_norm == "full":
-            # Illegal actions take part in the normalisation but are never taken.
-            illegal = legal_bias(strategy, len(opens), "legal", device)
-            self._never = (illegal[bits][:, order] + missing).to(self._bias)
+        self._bias = layer.bias.detach()[order] + bias
 
     def log_probs(self, output: Tensor, state: Tensor) -> Tensor:
         """``(rows, columns)`` log probabilities, ``-inf`` for illegal actions."""
-        found = self.normalised(output, state)
-        return found if self._never is None else found + self._never.index_select(0, state)
+        log_probs = self.normalised(output, state)
+        return log_probs if self._never is None else log_probs + self._never.index_select(0, state)
 
     def normalised(self, output: Tensor, state: Tensor) -> Tensor:
         """``(rows, columns)`` log probabilities of all actions that were normalised together."""
@@ -131,35 +117,17 @@ class SearchActions:
         return bias.addmm_(output, self._weight).log_softmax(1)
 
 
-def _missing(network: RnngNetwork, columns: int, device: torch.device) -> Tensor:
-    """``(states, columns)``: -inf for the one of END and CLOSE that REDUCE is not, else zero."""
-    is_last = ends_by_reduce(network.strategy, device)
-    missing = torch.zeros((len(is_last), columns), device=device)
-    if Kind.FINISH not in KINDS[network.strategy]:
-        missing[:, Column.END].masked_fill_(~is_last, -torch.inf)
-        missing[:, Column.CLOSE].masked_fill_(is_last, -torch.inf)
-    return missing
-
-
 # ----------------------------------------------------------------------------
-# RNNG states for the search: stacks that share common elements.
+# A stack is represented by its top node. Closing a constituent walks down to its label and pushes
+# the composed vector onto the node below the label. All rows of a step are pushed together, whether
+# they open or close a constituent. The recurrent half of the gates depends only on the node below
+# and is computed once for all elements pushed onto it; the input half of labels is a lookup table.
 #
-# Every element that was ever pushed is a node of an append-only arena, with its stack-LSTM state,
-# its vector and the node below it. A stack is represented by its top node. Pushing appends one
-# node, whether or not other stacks share the nodes below; closing a constituent walks down to its
-# label and pushes the composed vector onto the node below the label. Nothing is copied when
-# hypotheses branch.
-#
-# All rows of a step are pushed together, whether they open or close a constituent. The recurrent
-# half of the gates depends only on the node below and is computed once for all elements pushed
-# onto it; the input half of labels is a lookup table.
-#
-# With fixed shapes (``is_packed`` is false), a step neither reads a number on the host nor changes
-# the shape or the address of a tensor that the next step uses; what must be known on the host is
-# read by :meth:`RnngSearch.settle`, once per token.
+# With fixed shapes (``is_packed`` is false), a step never waits for the device; what must be known
+# on the host is read by :meth:`RnngSearch.settle`, once per token.
 
 
-class RnngSearch:
+class RnngSearch(SearchedModel):
     """The states of an RNNG's derivations, by node.
 
     ``is_packed``: the number of rows that close a constituent may be read on the host, so that only
@@ -172,67 +140,44 @@ class RnngSearch:
         self._network = network
         self._is_packed = is_packed
         self._is_in_order = network.strategy == "in_order"
-        labels = network.label_embedding.weight.detach()
-        self.is_open, self.is_close = structural_columns(len(labels), self.device)
-        self.opens_at_end = OPENS_AT_END[network.strategy]
-        self.is_continuation = continuations(network.piece_bias)
-        has_pieces = self.is_continuation is not None
-        # In-order parsing pushes all pieces of a first child again.
-        self._counts_pieces = has_pieces and self._is_in_order
-        self._words = searched_words(network.word_output, network.piece_bias)
-        bits = state_bits(network.strategy, self.device, has_pieces=has_pieces)
-        self._piece_rows = piece_row(bits) if has_pieces else None
-        self._actions = SearchActions(network, has_pieces=has_pieces)
-        self._compose = make_composer(network)
         # A vector composed by attention depends on the stack below as well.
         self._reads_stack = isinstance(network.composition, AttentionComposition)
         self._is_shared = is_packed and shared_compositions and not self._reads_stack
+        # In-order parsing pushes all pieces of a first child again.
+        self._counts_pieces = network.piece_bias is not None and self._is_in_order
         self._nodes = StackNodes(
             network, is_packed=is_packed, has_keys=self._is_shared, has_pieces=self._counts_pieces
         )
-        self._size = labels.shape[1]
+        labels = network.label_embedding.weight.detach()
+        super().__init__(
+            self._nodes.arena, network.strategy, len(labels), continuations(network.piece_bias)
+        )
+        self._words = searched_words(network.word_output, network.piece_bias)
+        self._actions = SearchActions(network, self.column_bias)
+        self._compose = make_composer(network)
+        size = labels.shape[1]
         # By column: the vectors of labels; those of other columns are never used.
-        self._label_vectors = torch.cat([labels.new_zeros(Column.FIRST_OPEN, self._size), labels])
+        self._label_vectors = torch.cat([labels.new_zeros(Column.FIRST_OPEN, size), labels])
         inputs = self._nodes.inputs(self._label_vectors)
         self._contents = ComposedContents(
-            torch.cat([self._label_vectors, inputs], dim=1), is_shared=self._is_shared
+            torch.cat([self._label_vectors, inputs], dim=1), width=size, is_shared=self._is_shared
         )
         self._word_contents = word_contents(network.word_embedding.num_embeddings).to(self.device)
 
-    @property
-    def device(self) -> torch.device:
-        """Device of the network."""
-        return self._network.start.device
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Precision of the network."""
-        return self._network.start.dtype
-
-    def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
-        """Estimate the memory of a group that reads a sentence of ``length`` tokens."""
-        nodes = STEPS_PER_WORD * action_beam + word_beam * (length + 20)
-        return nodes * self._nodes.arena.row_bytes
-
     def begin(self) -> None:
-        """Start with the empty stack."""
         self._nodes.begin()
         self._contents.forget()
 
     def log_probs(self, nodes: Tensor) -> Tensor:
-        """``(rows, columns)``: see :class:`TransitionModel`."""
         return self._actions.log_probs(self._output(nodes), self._states(nodes))
 
     def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """``(rows,)`` log probabilities of words, given that the next event is a word."""
         return self._words.log_prob(self._output(nodes), words, self._piece_row(nodes))
 
     def word_bound(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """``(rows,)`` upper bounds of :meth:`word_log_prob`."""
         return self._words.bound(self._output(nodes), words, self._piece_row(nodes))
 
     def word_end_log_prob(self, nodes: Tensor) -> Tensor:
-        """``(rows,)`` log probabilities that the word just read does not continue."""
         output, row = self._output(nodes), self._piece_row(nodes)
         assert row is not None
         log_probs = self._actions.normalised(output, self._states(nodes))
@@ -248,11 +193,11 @@ class RnngSearch:
         return self._nodes.column("legal", nodes)
 
     def _piece_row(self, nodes: Tensor) -> Tensor | None:
-        rows = self._piece_rows
-        return None if rows is None else rows.index_select(0, self._states(nodes))
+        if self.is_continuation is None:
+            return None
+        return self.column_bias.piece_rows.index_select(0, self._states(nodes))
 
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """Push words."""
         self._nodes.most_children += 1
         self._nodes.most_pieces += 1
         vectors = self._network.word_embedding.weight.detach().index_select(0, words)
@@ -267,7 +212,6 @@ class RnngSearch:
         )  # fmt: skip
 
     def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
-        """Close constituents and open new ones."""
         if not len(nodes):
             return nodes
         is_close = columns == Column.CLOSE
@@ -283,43 +227,20 @@ class RnngSearch:
             tops = self._pushed_again(tops, has_it, elements)
         return tops
 
-    def ready(self, rows: int) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-        """Make room for a step; see :class:`RecordableModel`."""
-        pushes = 1
-        if self._is_in_order:
-            pushes += self._nodes.most_pieces if self._counts_pieces else 1
-        tensors = self._nodes.arena.ready(rows, pushes)
-        return tensors, (self._nodes.most_children, self._nodes.most_pieces)
-
-    def counts(self) -> tuple[int, ...]:
-        """Return what is counted on the host: nodes, and the height of stacks."""
-        return len(self._nodes.arena), self._nodes.height
-
-    def recount(self, added: Sequence[int]) -> None:
-        """Add to what is counted on the host."""
-        nodes, height = added
-        self._nodes.arena.recount(nodes)
-        self._nodes.height += height
-
     def _packed_push(
         self, nodes: Tensor, columns: Tensor, is_close: Tensor, opened_on: Tensor
     ) -> Tensor:
         """Push labels and constituents; only the rows that close a constituent are composed."""
         closing = is_close.nonzero().squeeze(1)
         if not len(closing):
-            rows = self._contents.rows(columns)
-            return self._nodes.push(opened_on, columns, *self._halves(rows))
+            return self._nodes.push(opened_on, columns, *self._contents.rows(columns))
         own = nodes.index_select(0, closing)
         numbers = self._nodes.arena.numbers.index_select(0, own)
         below = opened_on.index_copy(0, closing, self._nodes.arena.column(numbers, "base"))
         places = columns.index_copy(0, closing, self._composed(own, numbers))
         key = self._nodes.arena.column(numbers, "key") if self._is_shared else None
         rows = self._contents.rows(places)
-        return self._nodes.push(below, columns, *self._halves(rows), content=key, child=closing)
-
-    def _halves(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Split rows of contents into vectors and input projections."""
-        return rows[:, : self._size], rows[:, self._size :]
+        return self._nodes.push(below, columns, *rows, content=key, child=closing)
 
     def _composed(self, nodes: Tensor, numbers: Tensor) -> Tensor:
         """Return the places of constituents, given by their tops, among the contents."""
@@ -373,12 +294,12 @@ class RnngSearch:
         count = self._nodes.column("pieces", nodes)
         most = int(count.max()) if self._is_packed else self._nodes.most_pieces
         table = walked(self._nodes.arena["below"], nodes, most)
-        found: list[tuple[Tensor | None, Tensor]] = []
+        elements: list[tuple[Tensor | None, Tensor]] = []
         for number in range(most):
             place = (count - 1 - number).clamp(0, most - 1).unsqueeze(0)
             rows = count > number if number else None
-            found.append((rows, table.gather(0, place).squeeze(0)))
-        return found
+            elements.append((rows, table.gather(0, place).squeeze(0)))
+        return elements
 
     def _pushed_again(self, tops: Tensor, has_it: Tensor, elements: Tensor) -> Tensor:
         """Push elements on top of some rows; return the tops of all rows."""
@@ -399,6 +320,5 @@ class RnngSearch:
         )  # fmt: skip
 
     def settle(self, nodes: Tensor, is_alive: Tensor) -> Tensor:
-        """Keep only the stacks of these nodes."""
         self._contents.forget()
         return self._nodes.settle(nodes, is_alive)

@@ -1,8 +1,8 @@
-"""Steps of the stack LSTM during a search, in as few operators as possible.
+"""Stacks of an RNNG during a search: steps of the stack LSTM, integers of elements, composition.
 
-The gates are reordered once (input, forget, output, new), so that their sigmoids are one operator.
-On a CPU, tanh is several times slower than the sigmoid; tanh(x) = 2σ(2x) - 1 is computed instead,
-and the factors of two, which are exact, go into the weights: states are stored as h / 2 and 2c.
+Used by :mod:`rnng_search` alone, and written for few operators per step. On a CPU, tanh is several
+times slower than the sigmoid; tanh(x) = 2σ(2x) - 1 is computed instead, and the factors of two,
+which are exact, go into the weights: states are stored as h / 2 and 2c.
 """
 
 from __future__ import annotations
@@ -137,32 +137,30 @@ class PushedNumbers:
         for event in range(self.again + 1):
             label = event - Column.FIRST_OPEN
             if 0 <= label < label_count:
-                rows.append(self._opened(label, seeds[label]))
+                row = self._row(
+                    base=("below", 0), label=("nothing", label), depth=("depth", 1),
+                    legal=("depth", legal_state(Kind.OPEN) + 1), key=("nothing", seeds[label]),
+                )  # fmt: skip
             else:
-                rows.append(self._child(kinds.get(event, Kind.FINISH)))
+                # The next child of the open constituent.
+                kind = kinds.get(event, Kind.FINISH)
+                row = self._row(
+                    base=("base", 0), label=("label", 0), children=("children", 1),
+                    depth=("depth", 0), legal=("depth", legal_state(kind)), key=("key", 0),
+                )  # fmt: skip
+            rows.append(row)
         self._table = torch.tensor(rows, dtype=torch.long, device=device)
-
-    def _opened(self, label: int, key: int) -> list[int]:
-        return self._row(
-            below=("below", 0), base=("below", 0), label=("nothing", label),
-            children=("nothing", 0), depth=("depth", 1), height=("height", 1),
-            legal=("depth", legal_state(Kind.OPEN) + 1), key=("nothing", key),
-        )  # fmt: skip
-
-    def _child(self, kind: Kind) -> list[int]:
-        """Return the row of an element that is the next child of the open constituent."""
-        return self._row(
-            below=("below", 0), base=("base", 0), label=("label", 0), children=("children", 1),
-            depth=("depth", 0), height=("height", 1), legal=("depth", legal_state(kind)),
-            key=("key", 0),
-        )  # fmt: skip
 
     def _row(self, **origin: tuple[str, int]) -> list[int]:
         """Return, for each column, the number of the column it comes from, then what is added."""
-        found = [
-            origin.get(name, ("nothing", 1 if name == "pieces" else 0)) for name in self._names
-        ]
-        return [self._names.index(source) for source, _ in found] + [added for _, added in found]
+        origin = {
+            "below": ("below", 0),
+            "height": ("height", 1),
+            "pieces": ("nothing", 1),
+            **origin,
+        }
+        sources = [origin.get(name, ("nothing", 0)) for name in self._names]
+        return [self._names.index(name) for name, _ in sources] + [added for _, added in sources]
 
     def write(self, numbers: Tensor, below: Tensor, events: Tensor, new: Tensor) -> None:
         """Write the ``new`` numbers of events pushed onto the elements ``below``.
@@ -203,11 +201,8 @@ def _mixed(values: Tensor) -> Tensor:
 
 
 # ----------------------------------------------------------------------------
-# The elements of stacks during a search, as nodes of an append-only arena.
-#
-# Every element that was ever pushed is a node, with its stack-LSTM state, its vector and the node
-# below it. A stack is represented by its top node. Pushing appends one node, whether or not other
-# stacks share the nodes below.
+# Stacks as nodes of an append-only arena: every element that was ever pushed, with its stack-LSTM
+# state, its vector and the node below it, whether or not other stacks share that.
 
 
 class StackNodes:
@@ -235,7 +230,7 @@ class StackNodes:
         self._numbers = PushedNumbers(columns, network.label_embedding.num_embeddings, device)
         self.arena = Arena(
             floats={"state": self._stack.state_size, "output": size, "vector": size},
-            numbers=columns, dtype=network.start.dtype, device=device, is_fixed=not is_packed,
+            numbers=columns, dtype=network.start.dtype, device=device,
         )  # fmt: skip
         # Bounds of the heights of stacks, of the children of a constituent and of the pieces of a
         # word; with fixed shapes, the latter two determine the shapes.
@@ -298,7 +293,8 @@ class StackNodes:
         if pieces is not None:
             arena.column(numbers, "pieces").copy_(pieces)
         state = arena.column(floats, "state")
-        bottom, again = self._distinct(below)
+        # Each node below once, and the place of each row's among them.
+        bottom, again = below.unique(return_inverse=True) if self._is_packed else (below, None)
         stack.step(inputs, arena["state"].index_select(0, bottom), again, state)
         stack.output(state, arena.column(floats, "output"))
         self.height += 1
@@ -315,13 +311,6 @@ class StackNodes:
                 column.copy_(after)
             else:
                 column.index_copy_(0, rows, after)
-
-    def _distinct(self, nodes: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return each node once, and the index of each given node among them."""
-        if not self._is_packed:
-            return nodes, None
-        unique, inverse = nodes.unique(return_inverse=True)
-        return unique, inverse
 
     def settle(self, nodes: Tensor, is_alive: Tensor) -> Tensor:
         """Keep only the stacks of these nodes."""
@@ -424,8 +413,10 @@ class _LstmEnds:
 
     def _ends(self, children: Children, begin: Tensor) -> Tensor:
         """``(rows, 2 · size)``: every row is read as if it had the largest number of children."""
-        last = children.count - 1
-        order = torch.cat([first_to_last(children.place, last), children.place])
+        # First child first, and last child first; what is after the last is arbitrary.
+        last, place = children.count - 1, children.place
+        position = torch.arange(len(place), device=place.device).unsqueeze(1)
+        order = torch.cat([place.gather(0, (last - position).clamp_(min=0)), place])
         vectors = children.vector.index_select(0, order.flatten())
         ahead, back = vectors.view(2, *children.place.shape, -1)
         read = [
@@ -455,15 +446,6 @@ class _LstmEnds:
         return result
 
 
-def first_to_last(place: Tensor, last: Tensor) -> Tensor:
-    """``(most, rows)`` nodes, first child first; arbitrary after the last.
-
-    ``last``: ``(rows,)`` position of the last child, counted from zero.
-    """
-    position = torch.arange(len(place), device=place.device).unsqueeze(1)
-    return place.gather(0, (last - position).clamp_(min=0))
-
-
 def _lstm(inputs: Tensor, hidden: Tensor, cell: Tensor, weights: Sequence[Tensor]) -> Tensor:
     """``(steps, rows, size)`` hidden states."""
     result: Tensor = torch.lstm(
@@ -484,8 +466,7 @@ class _Attention:
 
     def __call__(self, children: Children) -> Tensor:
         part, place, last = self._part, children.place, children.count - 1
-        position = torch.arange(len(place), device=place.device).unsqueeze(1)
-        turned = last - position
+        turned = last - torch.arange(len(place), device=place.device).unsqueeze(1)
         back = turned.clamp(min=0)
         order = torch.cat([place.gather(0, back), place]).flatten()
         ahead, reverse = children.vector.index_select(0, order).view(2, *place.shape, -1)

@@ -1,9 +1,10 @@
-"""Resume checkpoints: written as a whole beside the target, and verified when they are read.
+"""Resume checkpoints, and what stops a training: signals, and losses that are not finite.
 
-A checkpoint is the zip archive of :func:`torch.save`, whose archive comment is the SHA-256 of the
-archive without the comment. So it remains readable by :func:`torch.load`, and the checksum is
-replaced together with the content in one rename. (torch itself does not compare the checksums of
-the archive: most flipped bits would only change weights.)
+Callbacks of Lightning, put together by :mod:`trainer`. A checkpoint is the zip archive of
+:func:`torch.save`, whose archive comment is the SHA-256 of the archive without the comment: it
+remains readable by :func:`torch.load`, and the checksum is replaced together with the content in
+one rename. (torch itself does not compare the checksums of the archive: most flipped bits would
+only change weights.)
 """
 
 from __future__ import annotations
@@ -85,10 +86,7 @@ class WholeCheckpoints(CheckpointIO):
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """Read a checkpoint into memory; a :class:`RunError` names a damaged file and the remedy.
-
-    Checkpoints of older versions have no checksum, and are read without.
-    """
+    """Read a checkpoint into memory; a :class:`RunError` names a damaged file and the remedy."""
     try:
         problem = _damage(path)
     except OSError as error:
@@ -123,8 +121,6 @@ def _damage(path: Path) -> str:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _END_SIZE - _COMMENT))
         tail = file.read()
-        if tail[-_END_SIZE:].startswith(_END) and tail.endswith(_NO_COMMENT):
-            return ""  # of an older version
         end, comment = tail[:_END_SIZE], tail[_END_SIZE:]
         expected = _END, struct.pack("<H", _COMMENT), _SEAL
         if (end[:4], end[-2:], comment[: len(_SEAL)]) != expected:
@@ -284,14 +280,14 @@ def _save_batch(trainer: pl.Trainer, seen: SeenLoss, path: Path) -> None:
 
 def _tensors(batch: Any) -> dict[str, Tensor]:
     """Return copies of the tensors of a batch, and its tuples of numbers as tensors."""
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for name, value in ((field.name, getattr(batch, field.name)) for field in fields(batch)):
         if is_dataclass(value):
-            found |= _tensors(value)
+            tensors |= _tensors(value)
         elif isinstance(value, Tensor | tuple | int):
             tensor = value if isinstance(value, Tensor) else torch.tensor(value)
-            found[name] = tensor.detach().cpu().clone().contiguous()
-    return found
+            tensors[name] = tensor.detach().cpu().clone().contiguous()
+    return tensors
 
 
 # ----------------------------------------------------------------------------
@@ -329,17 +325,17 @@ class StopSignals:
         """Handle the signals; only the main thread may do so."""
         if threading.current_thread() is not threading.main_thread():
             return
-        for one in SIGNALS:
-            previous = signal.signal(one, self._handle)
-            self._previous.setdefault(one, previous)
+        for number in SIGNALS:
+            previous = signal.signal(number, self._handle)
+            self._previous.setdefault(number, previous)
 
     def restore(self) -> None:
         """Reinstall the handlers from before."""
         if threading.current_thread() is not threading.main_thread():
             return
-        for one, previous in self._previous.items():
+        for number, previous in self._previous.items():
             # None: the handler was not installed from Python, and cannot be reinstalled.
-            signal.signal(one, signal.SIG_DFL if previous is None else previous)
+            signal.signal(number, signal.SIG_DFL if previous is None else previous)
 
     @contextmanager
     def deferred(self) -> Iterator[None]:
@@ -386,19 +382,16 @@ class StopSignals:
 
     def _handle(self, number: int, _frame: object) -> None:
         if os.getpid() != self._owner:
-            self._handle_in_child(number)
+            # A forked process ends; workers that load batches are ended by the training.
+            if not self._is_deferred:
+                signal.signal(number, signal.SIG_DFL)
+                os.kill(os.getpid(), number)
             return
         is_again = self.received == signal.SIGINT and number == signal.SIGINT
         if self.received is None:
             self.received = signal.Signals(number)
         if is_again or not self._is_deferred:
             raise self.error()
-
-    def _handle_in_child(self, number: int) -> None:
-        """Let a forked process end; workers that load batches are ended by the training."""
-        if not self._is_deferred:
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
 
 
 @contextmanager
@@ -438,17 +431,12 @@ def is_requeued(number: int) -> bool:
     return number in _REQUEUE and "SLURM_JOB_ID" in os.environ
 
 
-def _slurm_job() -> str:
-    """Return the number of this SLURM job; that of one task of an array has two parts."""
-    array = os.environ.get("SLURM_ARRAY_JOB_ID")
-    if array is not None:
-        return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}"
-    return os.environ["SLURM_JOB_ID"]
-
-
 def requeue() -> None:
     """Put the SLURM job of this process into the queue again."""
-    job = _slurm_job()
+    array, job = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ["SLURM_JOB_ID"]
+    if array is not None:
+        # The number of one task of an array has two parts.
+        job = f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}"
     try:
         subprocess.run(["scontrol", "requeue", job], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
@@ -458,11 +446,8 @@ def requeue() -> None:
 
 
 # ----------------------------------------------------------------------------
-# Checkpoints from which a training resumes with the same result as without interruption.
-#
-# One is written after each epoch and, if requested, every few steps; a signal adds one. Each
-# replaces the one before when it is complete.
-
+# Checkpoints from which a training resumes with the same result as without interruption: after each
+# epoch, every few steps if requested, and at a signal. Each replaces the one before.
 
 # Key in a checkpoint: whether no epoch follows, because training was to stop early.
 _IS_OVER = "is_over"
@@ -524,7 +509,7 @@ class ResumePoint(Checkpoint):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
         repeat_validation(checkpoint["loops"]["fit_loop"])
-        trainer.should_stop = bool(checkpoint.get(_IS_OVER, False))
+        trainer.should_stop = bool(checkpoint[_IS_OVER])
 
     def _save(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         self._guard.require_finite_so_far(trainer, module)

@@ -1,8 +1,8 @@
-"""The place of this process among the processes of a distributed training.
+"""Training in several processes: the place of each, how they meet, and how scores are summed.
 
 Either ``torchrun`` or ``srun`` has started all processes, and their environment tells which one
-this is, or this process is the first and starts the others itself (:mod:`rank_processes`), with the
-same variables as torchrun.
+this is, or this process is the first and starts the others itself (:mod:`gardenpath.runs`), with
+the same variables as torchrun.
 """
 
 from __future__ import annotations
@@ -73,31 +73,27 @@ def placed(settings: TrainerSettings, environment: Mapping[str, str] = os.enviro
     """
     if settings.devices == 1 and settings.strategy == "auto":
         return ALONE
-    found = _from_torchrun(environment) or _from_srun(environment) or ALONE
-    if found.size == 1:
+    placement = _from_torchrun(environment) or _from_srun(environment) or ALONE
+    if placement.size == 1:
         return Placement(size=settings.devices, local_size=settings.devices)
-    if found.local_size != settings.devices:
-        raise ConfigError(
-            [
-                f"trainer.devices={settings.devices}, but {found.local_size} processes were "
-                f"started on this machine: set trainer.devices={found.local_size}, or start one "
-                "process, which starts the others"
-            ]
-        )
-    return found
+    if placement.local_size != settings.devices:
+        raise ConfigError([
+            f"trainer.devices={settings.devices}, but {placement.local_size} processes were "
+            f"started on this machine: set trainer.devices={placement.local_size}, or start one "
+            "process, which starts the others"
+        ])  # fmt: skip
+    return placement
 
 
 def _from_torchrun(environment: Mapping[str, str]) -> Placement | None:
     if not all(environment.get(name) for name in _TORCHRUN):
         return None
-    rank, size, local_rank, local_size, host, port = (environment[name] for name in _TORCHRUN)
+    *numbers, host, port = (environment[name] for name in _TORCHRUN)
+    rank, size, local_rank, local_size = map(int, numbers)
     return Placement(
-        rank=int(rank),
-        size=int(size),
-        local_rank=int(local_rank),
-        local_size=int(local_size),
+        rank=rank, size=size, local_rank=local_rank, local_size=local_size,
         address=(host, int(port)),
-    )
+    )  # fmt: skip
 
 
 def _from_srun(environment: Mapping[str, str]) -> Placement | None:
@@ -105,19 +101,14 @@ def _from_srun(environment: Mapping[str, str]) -> Placement | None:
         return None
     rank, size, local_rank, machines = (int(environment[name]) for name in _SRUN)
     if size % machines:
-        raise ConfigError(
-            [
-                f"srun started {size} processes on {machines} machines; start equally many on each "
-                "(--ntasks-per-node)"
-            ]
-        )
+        raise ConfigError([
+            f"srun started {size} processes on {machines} machines; start equally many on each "
+            "(--ntasks-per-node)"
+        ])  # fmt: skip
     return Placement(
-        rank=rank,
-        size=size,
-        local_rank=local_rank,
-        local_size=size // machines,
+        rank=rank, size=size, local_rank=local_rank, local_size=size // machines,
         address=_address_of_job(environment),
-    )
+    )  # fmt: skip
 
 
 def _address_of_job(environment: Mapping[str, str]) -> tuple[str, int]:
@@ -131,14 +122,11 @@ def _address_of_job(environment: Mapping[str, str]) -> tuple[str, int]:
 
 
 # ----------------------------------------------------------------------------
-# Training in several processes: how they meet, what Lightning is told, and how scores are summed.
-#
-# All processes plan the same batches and take a share of each (:mod:`shares`). DDP averages the
-# gradients over the processes; the loss of a share is therefore divided by the number of events of
-# the whole batch and multiplied by the number of processes, which gives the gradient of the whole
-# batch. The sums of each batch are exchanged in every step, so that all processes know the same
-# loss and take the same decisions.
-
+# All processes plan the same batches and take a share of each. DDP averages the gradients over the
+# processes; the loss of a share is therefore divided by the number of events of the whole batch and
+# multiplied by the number of processes, which gives the gradient of the whole batch. The sums of
+# each batch are exchanged in every step, so that all processes know the same loss and take the same
+# decisions.
 
 # How long a process waits for the others: to start, and in each step.
 PATIENCE = timedelta(minutes=10)
@@ -206,33 +194,26 @@ def lightning_arguments(placement: Placement) -> dict[str, Any]:
     return {
         "devices": placement.local_size,
         "num_nodes": placement.machines,
-        "strategy": _ddp() if placement.size > 1 else "auto",
+        # Buffers are constants.
+        "strategy": DDPStrategy(timeout=PATIENCE, broadcast_buffers=False)
+        if placement.size > 1
+        else "auto",
         "plugins": [_Placed(placement)],
     }
-
-
-def _ddp() -> DDPStrategy:
-    # Buffers are constants.
-    return DDPStrategy(timeout=PATIENCE, broadcast_buffers=False)
 
 
 def summed(scores: BatchScores, strategy: Strategy) -> BatchScores:
     """Return the scores of a whole batch, in double precision: the sum over all processes."""
     names = sorted(scores.log_prob)
     parts = [*(scores.log_prob[name] for name in names), scores.words, scores.sentences]
-    sums = strategy.reduce(
-        torch.stack([_in_high_precision(part.detach()) for part in parts]), reduce_op="sum"
-    )
+    # Apple GPUs have no double precision.
+    kind = torch.float32 if scores.words.device.type == "mps" else torch.float64
+    sums = strategy.reduce(torch.stack([part.detach().to(kind) for part in parts]), reduce_op="sum")
     assert isinstance(sums, Tensor)
     *log_probs, words, sentences = sums.unbind()
     return BatchScores(
         log_prob=dict(zip(names, log_probs, strict=True)), words=words, sentences=sentences
     )
-
-
-def _in_high_precision(value: Tensor) -> Tensor:
-    """Convert to double precision for sums over a large split, except on Apple GPUs."""
-    return value.float() if value.device.type == "mps" else value.double()
 
 
 class _Placed(ClusterEnvironment):

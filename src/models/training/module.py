@@ -1,4 +1,7 @@
-"""Optimiser and learning-rate schedule from plain settings."""
+"""What Lightning trains: optimiser and schedule, the module for all networks, and its batches.
+
+Put together by :mod:`trainer`; networks and families do not know Lightning.
+"""
 
 from __future__ import annotations
 
@@ -125,14 +128,8 @@ class LanguageModelling(pl.LightningModule):
         total_steps = self._total_steps() if self._optimiser.schedule == "cosine" else 0
         schedule = make_schedule(optimiser, self._optimiser, total_steps=total_steps)
         interval = "epoch" if isinstance(schedule, ReduceLROnPlateau) else "step"
-        return {
-            "optimizer": optimiser,
-            "lr_scheduler": {
-                "scheduler": schedule,
-                "interval": interval,
-                "monitor": "valid/loss",
-            },
-        }
+        stepped = {"scheduler": schedule, "interval": interval, "monitor": "valid/loss"}
+        return {"optimizer": optimiser, "lr_scheduler": stepped}
 
     def _total_steps(self) -> int:
         """Return the number of training steps, estimated from the first epoch.

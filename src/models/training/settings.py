@@ -1,4 +1,4 @@
-"""Settings of training, which can be read without torch or Lightning."""
+"""Settings of optimiser, trainer and loggers, which can be read without torch or Lightning."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def begun_at_wandb(begin: Callable[[], Any]) -> Any:
 
 def end_loggers(loggers: Sequence[Any]) -> list[str]:
     """End the runs of the loggers, so that the next training begins its own; what to tell users."""
-    return [told for logger in loggers if (told := end_at_wandb(logger.experiment))]
+    return [line for logger in loggers if (line := end_at_wandb(logger.experiment))]
 
 
 def end_at_wandb(run: Any) -> str:

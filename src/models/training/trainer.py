@@ -1,4 +1,7 @@
-"""The progress bar of a training: the run, the epoch counted from 1, and the batches."""
+"""Train one network on one corpus with Lightning's trainer: its callbacks, precision, progress bar.
+
+:func:`train_network` is called by the training of runs, in each of its processes.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +48,11 @@ class EpochBar(RichProgressBar):
 
     def get_metrics(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> Any:
         """Return the metrics beside the bar."""
-        found = super().get_metrics(trainer, pl_module)
-        found.pop("v_num", None)  # the number of a logger's folder
+        metrics = super().get_metrics(trainer, pl_module)
+        metrics.pop("v_num", None)  # the number of a logger's folder
         return {
             f"last {name}" if name.startswith(_OF_EPOCHS) else name: value
-            for name, value in found.items()
+            for name, value in metrics.items()
         }
 
     def _get_train_description(self, current_epoch: int) -> str:
@@ -70,16 +73,11 @@ def precision_arguments(settings: TrainerSettings) -> dict[str, Any]:
     """Return the arguments of Lightning's trainer that concern precision."""
     if settings.precision == "64":
         return {"plugins": [_DoubleWeights()]}
-    return {"precision": _precision(settings)}
-
-
-def _precision(settings: TrainerSettings) -> str:
     if settings.precision != "auto":
-        return settings.precision
-    on_gpu = settings.accelerator != "cpu" and torch.cuda.is_available()
-    if not on_gpu:
-        return "32"
-    return "bf16-mixed" if torch.cuda.is_bf16_supported() else "16-mixed"
+        return {"precision": settings.precision}
+    if settings.accelerator == "cpu" or not torch.cuda.is_available():
+        return {"precision": "32"}
+    return {"precision": "bf16-mixed" if torch.cuda.is_bf16_supported() else "16-mixed"}
 
 
 class _DoubleWeights(DoublePrecision):
@@ -118,26 +116,25 @@ def train_network(
     """
     checkpoint = folder.checkpoint_path if resume and folder.checkpoint_path.exists() else None
     module.step_limit = settings.max_steps
-    trainer = _make_trainer(settings, folder, loggers, stop, placement)
-    with stop.deferred():
-        trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
-
-
-def _make_trainer(
-    settings: TrainerSettings,
-    folder: RunFolder,
-    loggers: Sequence[Logger],
-    stop: StopSignals,
-    placement: Placement,
-) -> pl.Trainer:
     # A progress bar would clutter log files, and those of parallel jobs would mix.
     progress = settings.progress and Console().is_terminal and not is_parallel_job()
-    callbacks = _make_callbacks(settings, folder, stop)
+    guard = DivergenceGuard(folder)
+    callbacks: list[Callback] = [
+        guard,
+        StepLimit(settings.max_steps),
+        BestWeights(folder),
+        EpochMetrics(folder),
+    ]
+    if settings.early_stopping:
+        callbacks.append(EarlyStopping("valid/loss", patience=settings.early_stopping))
+    callbacks.append(
+        ResumePoint(folder, every_steps=settings.checkpoint_steps, guard=guard, stop=stop)
+    )
     if progress:
         callbacks.append(EpochBar(str(folder.path)))
     processes, precision = lightning_arguments(placement), precision_arguments(settings)
     plugins = [WholeCheckpoints(), *processes.pop("plugins"), *precision.pop("plugins", [])]
-    return pl.Trainer(
+    trainer = pl.Trainer(
         accelerator=settings.accelerator,
         **processes,
         **precision,
@@ -154,24 +151,8 @@ def _make_trainer(
         enable_model_summary=False,
         default_root_dir=folder.path,
     )
-
-
-def _make_callbacks(
-    settings: TrainerSettings, folder: RunFolder, stop: StopSignals
-) -> list[Callback]:
-    guard = DivergenceGuard(folder)
-    callbacks: list[Callback] = [
-        guard,
-        StepLimit(settings.max_steps),
-        BestWeights(folder),
-        EpochMetrics(folder),
-    ]
-    if settings.early_stopping:
-        callbacks.append(EarlyStopping("valid/loss", patience=settings.early_stopping))
-    callbacks.append(
-        ResumePoint(folder, every_steps=settings.checkpoint_steps, guard=guard, stop=stop)
-    )
-    return callbacks
+    with stop.deferred():
+        trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
 
 
 class StepLimit(Callback):
@@ -227,10 +208,10 @@ class EpochMetrics(Callback):
         self._began = 0.0
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        self._began = time.monotonic()  # a run resumed within an epoch does not start an epoch
-
-    def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._began = time.monotonic()
+
+    # A run that is resumed within an epoch does not start an epoch.
+    on_train_epoch_start = on_train_start
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         metrics = {

@@ -32,9 +32,7 @@ class GrammarModel:
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
         self._number = {word: number for number, word in enumerate(grammar.words)}
-        columns = Column.FIRST_OPEN + len(grammar.categories)
-        self.is_open = torch.arange(columns) >= Column.FIRST_OPEN
-        self.is_close = torch.arange(columns) == Column.CLOSE
+        self.label_count = len(grammar.categories)
         self.begin()
 
     def encoded(self, sentence: Sequence[str]) -> list[int]:
@@ -86,7 +84,9 @@ class GrammarModel:
 
     def log_probs(self, nodes: Tensor) -> Tensor:
         """By the rules."""
-        result = torch.full((len(nodes), len(self.is_open)), -torch.inf, dtype=self.dtype)
+        result = torch.full(
+            (len(nodes), Column.FIRST_OPEN + self.label_count), -torch.inf, dtype=self.dtype
+        )
         for row, node in enumerate(nodes.tolist()):
             for column, probability in self._columns(self._states[node]).items():
                 result[row, column] = math.log(probability)

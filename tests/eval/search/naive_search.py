@@ -45,8 +45,6 @@ class NaiveSearch:
     def __init__(self, model: TransitionModel, settings: WordSync) -> None:
         self._model = model
         self._settings = settings
-        self._is_open = model.is_open.tolist()
-        self._is_close = model.is_close.tolist()
         self._known: dict[int, list[float]] = {}
         self._continues = (
             set[int]() if model.is_continuation is None
@@ -130,7 +128,7 @@ class NaiveSearch:
         """Successors by structural actions, still standing where their parent stands."""
         settings = self._settings
         for column, log_prob in enumerate(self._columns(old)):
-            is_open = self._is_open[column]
+            is_open = column >= Column.FIRST_OPEN
             if column < Column.CLOSE or log_prob == -math.inf:
                 continue
             if is_open and is_end and not self._model.opens_at_end:
@@ -142,7 +140,7 @@ class NaiveSearch:
             yield replace(
                 old,
                 log_prob=old.log_prob + log_prob,
-                depth=old.depth + is_open - self._is_close[column],
+                depth=old.depth + is_open - (column == Column.CLOSE),
                 opened=old.opened + is_open,
                 taken=(*old.taken[:-1], (*old.taken[-1], column)),
             )

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gardenpath.data.trees.legality import Column
-from gardenpath.eval.search.beam import Beam, after_word, below, beside, best, root_beam
+from gardenpath.eval.search.beam import Beam, after_word, best, joined, root_beam
 from gardenpath.eval.search.protocol import ROOT_NODE, Work
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.settings import Unbiased, WordSync
@@ -62,14 +62,14 @@ def test_a_beam_can_have_more_places_than_hypotheses() -> None:
 
 
 def test_beams_side_by_side() -> None:
-    found = beside(make_beam([[-1.0], [-2.0]]), make_beam([[-3.0], [-4.0]], first=10))
+    found = joined(make_beam([[-1.0], [-2.0]]), make_beam([[-3.0], [-4.0]], first=10), dim=1)
     assert found.score.tolist() == [[-1.0, -3.0], [-2.0, -4.0]]
     require_whole(found)
 
 
 def test_groups_can_be_repeated_left_out_and_added() -> None:
     beam = make_beam([[-1.0, -2.0], [-3.0, -4.0], [-5.0, -6.0]])
-    found = below(beam.rows(torch.tensor([2, 2, 0])), make_beam([[-7.0, -8.0]], first=20))
+    found = joined(beam.rows(torch.tensor([2, 2, 0])), make_beam([[-7.0, -8.0]], first=20), dim=0)
     assert found.node.tolist() == [[4, 5], [4, 5], [0, 1], [20, 21]]
     require_whole(found)
     assert len(beam.rows(torch.tensor([], dtype=torch.long)).score) == 0

@@ -32,7 +32,6 @@ class ToyModel:
     """
 
     device = torch.device("cpu")
-    dtype = torch.float64
 
     def __init__(
         self,
@@ -55,8 +54,7 @@ class ToyModel:
         self._after_column, self._after_word = after_column, after_word
         self.opens_at_end = opens_at_end
         self._bound_gap = bound_gap
-        self.is_open = torch.arange(columns.shape[1]) >= Column.FIRST_OPEN
-        self.is_close = torch.arange(columns.shape[1]) == Column.CLOSE
+        self.label_count = columns.shape[1] - Column.FIRST_OPEN
         self.settled: list[int] = []
         self.begin()
 
@@ -101,7 +99,7 @@ class ToyModel:
 
     def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
         """The state that the column leads to."""
-        change = self.is_open[columns].long() - self.is_close[columns].long()
+        change = (columns >= Column.FIRST_OPEN).long() - (columns == Column.CLOSE).long()
         return self._append(nodes, self._after_column[self._state[nodes], columns], change, False)
 
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:

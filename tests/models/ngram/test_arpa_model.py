@@ -200,8 +200,8 @@ def test_pruned_files_lack_the_ends_of_listed_ngrams() -> None:
 
 @needs_kenlm
 def test_kenlm_reads_what_is_written_here(tmp_path: Path) -> None:
-    from gardenpath.models.ngram.arpa import write_arpa
     from gardenpath.models.ngram.model import train_ngram
+    from tests.models.ngram.oracles import write_arpa
     from tests.models.samples import make_split, make_vocabulary, random_sentences
 
     vocabulary = make_vocabulary("the", "cat", "sees", "狗")

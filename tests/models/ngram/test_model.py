@@ -27,6 +27,7 @@ from gardenpath.models.ngram.model import (
     train_unigram,
     with_boundaries,
 )
+from tests.models.ngram.oracles import next_log_probs
 from tests.models.samples import make_split, random_sentences
 from tests.models.slow_kneser_ney import SlowKneserNey
 
@@ -44,7 +45,7 @@ def _require_equal(
     model: NgramModel, oracle: SlowKneserNey, context: list[int], size: int = SIZE
 ) -> None:
     expected = [oracle.probability(word, context) for word in range(size)]
-    found = np.exp(model.next_log_probs(context))
+    found = np.exp(next_log_probs(model, context))
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
 
 
@@ -94,7 +95,7 @@ def test_scores_of_sentences_equal_those_of_the_oracle(order: int) -> None:
 def test_probabilities_sum_to_one_after_any_context(
     sentences: list[list[int]], context: list[int], order: int
 ) -> None:
-    probabilities = np.exp(_train(sentences, order=order).next_log_probs(context))
+    probabilities = np.exp(next_log_probs(_train(sentences, order=order), context))
     assert probabilities.sum() == pytest.approx(1.0, abs=1e-12)
     assert probabilities[[PAD_ID, BEGIN_ID]].tolist() == [0.0, 0.0]
     possible = np.delete(probabilities, [PAD_ID, BEGIN_ID])
@@ -130,7 +131,7 @@ def test_bigrams_by_hand() -> None:
     unigram = 0.5 / 3 + 0.5 * (1 / 4)
     unknown = 0.5 * (1 / 4)
     np.testing.assert_allclose(
-        np.exp(model.next_log_probs([])),
+        np.exp(next_log_probs(model, [])),
         [0, 0, 0.5 * unigram, 0.5 * unknown, 0.5 + 0.5 * unigram, 0.5 * unigram],
         rtol=1e-12,
     )
@@ -140,7 +141,7 @@ def test_ngrams_at_the_beginning_keep_their_counts() -> None:
     """'a' begins three sentences and 'b' one: p(a | <s>) must reflect 3 : 1, not 1 : 1."""
     a, b = 4, 5
     model = _train([[a], [a], [a], [b]], order=3, size=6)
-    probabilities = np.exp(model.next_log_probs([]))
+    probabilities = np.exp(next_log_probs(model, []))
     oracle = SlowKneserNey([[a], [a], [a], [b]], order=3, vocabulary_size=6)
     # (3 - 1.5) / 4 and (1 - 0.5) / 4, and each its share of the rest.
     direct = probabilities[a] - probabilities[b]
@@ -150,8 +151,8 @@ def test_ngrams_at_the_beginning_keep_their_counts() -> None:
 
 def test_a_corpus_of_one_empty_sentence() -> None:
     model = _train([[]], order=5)
-    assert np.exp(model.next_log_probs([])).sum() == pytest.approx(1.0)
-    assert model.next_log_probs([]).argmax() == END_ID
+    assert np.exp(next_log_probs(model, [])).sum() == pytest.approx(1.0)
+    assert next_log_probs(model, []).argmax() == END_ID
 
 
 # ----------------------------------------------------------------------------
@@ -171,17 +172,17 @@ def test_unigram_adds_one_to_each_count() -> None:
     model = train_unigram(make_split([[4, 4], [4, 5]]), vocabulary_size=7)
     total = (3 + 1) + (1 + 1) + (2 + 1) + 1 + 1
     expected = [0, 0, 3 / total, 1 / total, 4 / total, 2 / total, 1 / total]
-    np.testing.assert_allclose(np.exp(model.next_log_probs([])), expected, rtol=1e-14)
+    np.testing.assert_allclose(np.exp(next_log_probs(model, [])), expected, rtol=1e-14)
 
 
 def test_unigram_forgets_the_context() -> None:
     model = train_unigram(make_split([[4, 4], [4, 5]]), vocabulary_size=7)
     assert model.order == 1
-    np.testing.assert_array_equal(model.next_log_probs([]), model.next_log_probs([5, 6]))
+    np.testing.assert_array_equal(next_log_probs(model, []), next_log_probs(model, [5, 6]))
 
 
 def test_unigram_never_predicts_padding_or_the_begin_symbol() -> None:
-    log_probs = train_unigram(make_split([[4]]), vocabulary_size=7).next_log_probs([])
+    log_probs = next_log_probs(train_unigram(make_split([[4]]), vocabulary_size=7), [])
     assert log_probs[[PAD_ID, BEGIN_ID]].tolist() == [-math.inf, -math.inf]
 
 
@@ -195,7 +196,7 @@ def test_score_is_the_sum_of_next_word_probabilities(order: int) -> None:
     sentence = [4, 6, 3, 8]
     (scores,) = model.score([np.array(sentence)])
     expected = [
-        model.next_log_probs(sentence[:position])[word]
+        next_log_probs(model, sentence[:position])[word]
         for position, word in enumerate([*sentence, END_ID])
     ]
     np.testing.assert_array_equal(scores, expected)
@@ -215,7 +216,7 @@ def test_no_sentences_no_scores() -> None:
 def test_an_empty_sentence_has_an_end() -> None:
     model = _model()
     (scores,) = model.score([np.zeros(0, dtype=np.int64)])
-    np.testing.assert_array_equal(scores, model.next_log_probs([])[[END_ID]])
+    np.testing.assert_array_equal(scores, next_log_probs(model, [])[[END_ID]])
 
 
 def test_save_and_load_keep_every_bit(tmp_path: Path) -> None:
@@ -224,7 +225,9 @@ def test_save_and_load_keep_every_bit(tmp_path: Path) -> None:
     loaded = NgramModel.load(tmp_path / "weights.safetensors")
     assert (loaded.order, loaded.vocabulary_size) == (model.order, model.vocabulary_size)
     for context in ([], [4, 5], [8, 8, 8, 8]):
-        np.testing.assert_array_equal(loaded.next_log_probs(context), model.next_log_probs(context))
+        np.testing.assert_array_equal(
+            next_log_probs(loaded, context), next_log_probs(model, context)
+        )
 
 
 @pytest.mark.parametrize("kept", [0, 5, 100, 0.5, 0.99])

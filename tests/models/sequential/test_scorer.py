@@ -19,6 +19,7 @@ from gardenpath.models.sequential.family import DecoderSettings, LstmSettings
 from gardenpath.models.sequential.networks import LstmNetwork, TransformerNetwork
 from gardenpath.models.sequential.scorer import PrefixBatch, SequentialScorer
 from tests.data.test_sentence import JOBS, one_trie, prefixes_of
+from tests.models.ngram.oracles import next_log_probs
 from tests.models.samples import make_batch, make_split, make_vocabulary, random_sentences
 
 VOCABULARY = make_vocabulary("the", "cat", "dog", "sees", "sleeps")
@@ -83,8 +84,8 @@ def test_unknown_words_are_scored_as_their_class() -> None:
     assert isinstance(model, NgramModel)
     scorer = SequentialScorer(model=model, vocabulary=VOCABULARY)
     (found,) = scorer.word_log_probs([["zebra"]])
-    assert found[0] == model.next_log_probs([])[UNKNOWN_ID]
-    assert found[1] == model.next_log_probs([UNKNOWN_ID])[END_ID]
+    assert found[0] == next_log_probs(model, [])[UNKNOWN_ID]
+    assert found[1] == next_log_probs(model, [UNKNOWN_ID])[END_ID]
 
 
 def test_a_word_is_the_sum_of_its_pieces() -> None:

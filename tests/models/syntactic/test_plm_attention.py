@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from torch import Tensor
 
@@ -20,8 +19,8 @@ LAYERS, HEADS, WIDTH = 2, 2, 3
 CPU = torch.device("cpu")
 
 
-def make_memory(*, is_fixed: bool = False) -> SymbolMemory:
-    return SymbolMemory(LAYERS, HEADS * WIDTH, dtype=torch.float64, device=CPU, is_fixed=is_fixed)
+def make_memory() -> SymbolMemory:
+    return SymbolMemory(LAYERS, HEADS * WIDTH, dtype=torch.float64, device=CPU)
 
 
 def write_symbols(memory: SymbolMemory, first: int, count: int) -> Tensor:
@@ -30,7 +29,7 @@ def write_symbols(memory: SymbolMemory, first: int, count: int) -> Tensor:
     for layer in range(LAYERS):
         number = (torch.arange(first, first + count).double() + layer / 4).unsqueeze(1)
         both = torch.cat([number, -number], dim=1)
-        memory.write(layer, rows, both.repeat_interleave(HEADS * WIDTH, dim=1))
+        memory.write(layer, both.repeat_interleave(HEADS * WIDTH, dim=1))
     return rows
 
 
@@ -49,9 +48,8 @@ def read_by(blocks: Blocks, group: int, slot: int) -> list[tuple[float, int]]:
     return sorted(zip(keys.tolist(), positions, strict=True))
 
 
-@pytest.mark.parametrize("is_fixed", [False, True])
-def test_what_survivors_have_read(is_fixed: bool) -> None:
-    memory = make_memory(is_fixed=is_fixed)
+def test_what_survivors_have_read() -> None:
+    memory = make_memory()
     old = empty_blocks(layers=LAYERS, heads=HEADS, width=WIDTH, device=CPU, dtype=torch.float64)
     (a, b, c, d) = write_symbols(memory, 10, 4).tolist()
     no = NO_SYMBOL
@@ -92,9 +90,8 @@ def test_what_survivors_have_read(is_fixed: bool) -> None:
     assert second.places == 5
 
 
-@pytest.mark.parametrize("is_fixed", [False, True])
-def test_the_memory_grows_and_is_used_again(is_fixed: bool) -> None:
-    memory = make_memory(is_fixed=is_fixed)
+def test_the_memory_grows_and_is_used_again() -> None:
+    memory = make_memory()
     for _ in range(3):
         rows = [write_symbols(memory, 1000 * part, 900) for part in range(4)]
         for part, some in enumerate(rows):

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from benchmarks.copying_rnng import stack_step, stack_top
 from gardenpath.data.trees.legality import Column, Kind
 from gardenpath.models.search_states import START_STATE, legal_state
 from gardenpath.models.syntactic.attention_composition import AttentionComposition
@@ -18,7 +19,6 @@ from gardenpath.models.syntactic.rnng_stack import (
     Children,
     PushedNumbers,
     SearchStack,
-    first_to_last,
     label_keys,
     make_composer,
     number_columns,
@@ -92,13 +92,6 @@ def test_all_at_once_is_one_by_one(composition: Composition, is_packed: bool) ->
             counts = some.count.tolist() if is_packed else None
             vectors = compose(replace(some, counts=counts))
             torch.testing.assert_close(vectors, one_by_one(network, some), rtol=0, atol=1e-12)
-
-
-def test_children_in_order() -> None:
-    children = make_children(make_small())
-    in_order = first_to_last(children.place, children.count - 1)
-    for row, count in enumerate(children.count.tolist()):
-        assert in_order[:count, row].tolist() == children.place[:count, row].flip(0).tolist()
 
 
 def test_what_is_below() -> None:
@@ -234,9 +227,9 @@ def test_steps_are_those_of_the_network(by_sigmoid: bool, shares: bool) -> None:
                 expected = expected[again]
             after = torch.empty_like(state)
             stack.step(stack.inputs(vectors), below, again, after)
-            expected = network.stack.step(vectors, expected)
+            expected = stack_step(network.stack, vectors, expected)
             output = torch.empty(rows, size, dtype=torch.float64)
             stack.output(after, output)
-            u = torch.relu(network.to_output(network.stack.top_hidden(expected)))
+            u = torch.relu(network.to_output(stack_top(network.stack, expected)))
             torch.testing.assert_close(output, u, rtol=0, atol=1e-12)
             state = after

@@ -86,10 +86,11 @@ def test_a_truncated_file_is_noticed(tmp_path: Path, kept: float) -> None:
         read_checkpoint(path)
 
 
-def test_checkpoints_of_older_versions_are_read(tmp_path: Path) -> None:
+def test_checkpoints_without_a_checksum_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "last.ckpt"
     torch.save(state(4.0), path)
-    assert value_of(path) == 4.0
+    with pytest.raises(RunError, match="its end is missing"):
+        value_of(path)
 
 
 class Canary:
