@@ -23,16 +23,20 @@ from gardenpath.eval.report.content import Glossed, ReportContent, ReportedAnaly
 from gardenpath.eval.report.explorer import INFINITE, ExplorerLimits, explorer_data
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures.all import InlineFigures
-from gardenpath.eval.report.html import PAGE_TEMPLATES, ReportTable, cell_text, data_block, render
 from gardenpath.eval.report.page import (
     CHAPTERS,
     FOLDED,
+    PAGE_TEMPLATES,
+    ReportTable,
+    cell_text,
+    data_block,
     page,
     perplexity_tables,
+    render,
     summary_table,
     write_report,
 )
-from gardenpath.studies.report import STUDY_CHAPTERS
+from gardenpath.studies.compared import STUDY_CHAPTERS
 from tests.eval.report.browser import Browser, choose, downloaded
 from tests.eval.report.samples import NASTY
 

@@ -31,11 +31,10 @@ from gardenpath.eval.statistics.analysis import (
     make_analysis,
 )
 from gardenpath.eval.statistics.answering import check_effect, precision_weights, run_analysis
-from gardenpath.eval.statistics.answers import ESTIMATE_COLUMNS, estimate_row
+from gardenpath.eval.statistics.answers import ESTIMATE_COLUMNS, estimate_row, p_value
 from gardenpath.eval.statistics.design import identifiable
 from gardenpath.eval.statistics.mixed import fit_mixed
 from gardenpath.eval.statistics.rscript import r_script, write_result
-from gardenpath.eval.statistics.wording import p_value
 from tests.eval.statistics.r_program import run_script
 from tests.eval.statistics.shipped import ANALYSES, FOLDER
 from tests.eval.statistics.study_tables import study_sentences
