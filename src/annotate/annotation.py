@@ -25,7 +25,6 @@ from gardenpath.annotate.raw import (
     splitter_problem,
 )
 from gardenpath.console import console, count_in_lines, show_counting
-from gardenpath.data.preparation import Advance, available_cores, done_together, may_start_processes
 from gardenpath.data.readers.base import PIECE_BYTES, Piece, cut_file
 from gardenpath.data.sentence import SPLITS, Split
 from gardenpath.data.words.segmenting import segmenter_label, segmenter_named, treebank_quotes
@@ -47,6 +46,7 @@ from gardenpath.store.files import (
 )
 from gardenpath.store.manifest import results_folder
 from gardenpath.util import Words, enumeration
+from gardenpath.workers import Advance, Task, available_cores, done_together
 
 # Characters of a sentence that are shown in the log.
 SHOWN_CHARACTERS = 80
@@ -196,11 +196,6 @@ class RawAnnotation:
         """The segmenter and its version."""
         return segmenter_label(segmenter_named(self.task.segmenter_for(self.language)))
 
-    @property
-    def processes(self) -> int:
-        """Number of processes."""
-        return (self.task.processes or available_cores()) if may_start_processes() else 1
-
     def key(self) -> str:
         """Return a hash of the files and of all settings that determine the result."""
         settings = {name: one for name, one in plain(self.task).items() if name not in _WORK_ONLY}
@@ -301,9 +296,7 @@ class AnnotationWork:
                 waiting.append(number)
             else:
                 advance(len(found))
-        self._share(
-            partial(_segment, shards, waiting, task, language, self._folder), waiting, advance
-        )
+        self._share(partial(_segment, shards, task, language, self._folder), waiting, advance)
         return len(shards)
 
     # ---- Repeated sentences
@@ -361,12 +354,8 @@ class AnnotationWork:
             return
         # The same text is checked whatever was done before.
         parser.check([_words(one) for one in self._records("kept", 0)])
-        task = partial(_parse, parser, waiting, self._folder)
-        if parser.stays_here:
-            for number in range(len(waiting)):
-                task(number, advance)
-        else:
-            self._share(task, waiting, advance)
+        task = partial(_parse, parser, self._folder)
+        self._share(task, waiting, advance, stays_here=parser.stays_here)
 
     # ---- The result
 
@@ -441,15 +430,20 @@ class AnnotationWork:
             raise GardenpathError(f"{path}: is damaged; delete {self._folder}, and start again")
         return found
 
-    def _share(self, task: Any, waiting: Sequence[int], advance: Advance) -> None:
+    def _share(
+        self,
+        task: Task[int],
+        waiting: list[int],
+        advance: Advance,
+        *,
+        stays_here: bool = False,
+    ) -> None:
         """Do tasks in several processes; those that fail are done again here, for their error."""
-        count = min(self._annotation.processes, len(waiting))
-        left: Sequence[int] = range(len(waiting))
+        wanted = 1 if stays_here else self._annotation.task.processes or available_cores()
+        count = min(wanted, len(waiting))
         if count > 1:
-            left = done_together(
-                len(waiting), task, processes=count, advance=advance, remedy=_REMEDY
-            )
-        for number in left:
+            waiting = done_together(waiting, task, processes=count, advance=advance, remedy=_REMEDY)
+        for number in waiting:
             task(number, advance)
 
 
@@ -459,29 +453,24 @@ def _shard_path(folder: Path, stage: str, number: int) -> Path:
 
 def _segment(
     shards: Sequence[RawShard],
-    waiting: Sequence[int],
     task: AnnotateTask,
     language: Language,
     folder: Path,
     number: int,
     advance: Advance,
 ) -> None:
-    shard = waiting[number]
-    records = [as_record(one) for one in shards[shard].read(task, language)]
-    write_checked(_shard_path(folder, "words", shard), records)
+    records = [as_record(one) for one in shards[number].read(task, language)]
+    write_checked(_shard_path(folder, "words", number), records)
     advance(len(records))
 
 
-def _parse(
-    parser: TreeParser, waiting: Sequence[int], folder: Path, number: int, advance: Advance
-) -> None:
-    shard = waiting[number]
-    records = read_checked(_shard_path(folder, "kept", shard))
+def _parse(parser: TreeParser, folder: Path, number: int, advance: Advance) -> None:
+    records = read_checked(_shard_path(folder, "kept", number))
     if records is None:
         raise GardenpathError(f"{folder}: is damaged; delete it, and start again")
-    scratch = _shard_path(folder, "scratch", shard)
+    scratch = _shard_path(folder, "scratch", number)
     trees = parser.parse([_words(one) for one in records], scratch)
-    write_checked(_shard_path(folder, "trees", shard), trees)
+    write_checked(_shard_path(folder, "trees", number), trees)
     for leftover in folder.glob(f"{scratch.name}*"):
         leftover.unlink(missing_ok=True)
     advance(len(trees))

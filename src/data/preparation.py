@@ -7,22 +7,15 @@ so that a block that was not written completely is noticed.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
-import multiprocessing
 import os
-import signal
-import sys
-import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +39,12 @@ from gardenpath.data.readers.base import PIECE_BYTES, Piece, PieceReader, Reader
 from gardenpath.data.sentence import SPLITS, Sentence, Split
 from gardenpath.data.words.pieces import Subwords, subword_vocabulary, train_subwords
 from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
-from gardenpath.errors import GardenpathError, MissingCorpusError, RunError
+from gardenpath.errors import GardenpathError, MissingCorpusError
 from gardenpath.safe_text import parse_json
 from gardenpath.store.files import write_json
 from gardenpath.store.manifest import corpus_key, stored_corpus, unfinished_corpus
 from gardenpath.store.run_folder import SUBWORDS_FILE, VOCABULARY_FILE
+from gardenpath.workers import Advance, available_cores, done_together
 
 # Number of sentences, as they are in the corpus, of a block.
 BLOCK_SENTENCES = 10_000
@@ -136,9 +130,6 @@ def _as_list(content: npt.NDArray[Any]) -> list[str]:
 # Increment whenever the same corpus is divided into other shards or blocks.
 SHARDS_FORMAT = 1
 
-# Called with the number of sentences read since the last call.
-Advance = Callable[[int], None]
-
 
 @dataclass(frozen=True)
 class Shard:
@@ -196,23 +187,23 @@ def shards_of(reader: Reader, settings: CorpusSettings) -> list[Shard]:
     ]
 
 
-def read_shard(shard: Shard, folder: Path, advance: Advance) -> None:
+def read_shard(shard: Shard, advance: Advance, *, folder: Path, block_sentences: int) -> None:
     """Read and clean a shard into blocks; blocks of an interrupted attempt are kept."""
     raw = shard.read()
     for number in itertools.count():
         path = _block_path(shard, folder, number)
-        taken = _Counted(itertools.islice(raw, BLOCK_SENTENCES))
+        taken = _Counted(itertools.islice(raw, block_sentences))
         if SentenceBlock.load(path) is None:
             SentenceBlock.of(shard.clean(taken)).save(path)
         else:  # from an interrupted attempt
             for _ in taken:
                 pass
         advance(taken.count)
-        if taken.count < BLOCK_SENTENCES:
+        if taken.count < block_sentences:
             break
     marker = _marker(shard, folder)
     temporary = marker.with_suffix(".part")
-    content = {"blocks": number + 1, "sentences": number * BLOCK_SENTENCES + taken.count}
+    content = {"blocks": number + 1, "sentences": number * block_sentences + taken.count}
     temporary.write_text(json.dumps(content), encoding="utf-8")
     temporary.replace(marker)
 
@@ -415,145 +406,6 @@ def _piece_counts(counts: WordCounts, subwords: Subwords) -> Counter[str]:
 
 
 # ----------------------------------------------------------------------------
-# Tasks that several processes of this machine share, given by their numbers.
-#
-# A task writes its own files; only numbers and counts pass between the processes.
-
-
-_SECONDS_BETWEEN_CHECKS = 1.0
-
-# Does the task of a number, and calls the function it is given with the sentences just completed.
-NumberedTask = Callable[[int, Callable[[int], None]], None]
-
-
-def available_cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def may_start_processes() -> bool:
-    """Whether this process may start others; a daemon may not."""
-    return not multiprocessing.current_process().daemon
-
-
-def done_together(
-    total: int, task: NumberedTask, *, processes: int, advance: Callable[[int], None], remedy: str
-) -> list[int]:
-    """Do the tasks 0 to ``total`` - 1 in several processes; return those that failed.
-
-    Errors are raised by doing these again in this process, so that they are the same as in one
-    process. Tasks are begun in order; after the first failure no more are begun, because the first
-    of the failed ones is then known. If a process is killed, the error ends with the ``remedy``.
-    """
-    failed: list[int] = []
-    numbers = iter(range(total))
-    with _workers(task, processes) as workers:
-        busy = dict(workers)
-        for connection in list(busy):
-            _give(connection, numbers, busy)
-        while busy:
-            ready: list[Any] = wait(list(busy))
-            for connection in ready:
-                try:
-                    kind, value = connection.recv()
-                except (EOFError, ConnectionError):
-                    raise _ended(busy[connection], remedy) from None
-                if kind == "read":
-                    advance(value)
-                    continue
-                if kind == "failed":
-                    failed.append(value)
-                _give(connection, iter(()) if failed else numbers, busy)
-    return sorted(failed)
-
-
-def _give(
-    connection: Connection, numbers: Iterator[int], busy: dict[Connection, BaseProcess]
-) -> None:
-    """Give the next task to a process, or let it end."""
-    number = next(numbers, None)
-    with contextlib.suppress(BrokenPipeError):  # noticed when its answer is read
-        connection.send(number)
-    if number is None:
-        del busy[connection]
-
-
-def _ended(process: BaseProcess, remedy: str) -> RunError:
-    process.join()
-    return RunError(
-        f"a process that reads the corpus has ended (exit code {process.exitcode}), perhaps "
-        f"because memory ran out; {remedy}"
-    )
-
-
-@contextmanager
-def _workers(task: NumberedTask, count: int) -> Iterator[list[tuple[Connection, BaseProcess]]]:
-    """Start processes and end them with the block."""
-    # A forked process needs neither to load modules nor to be able to import the reader.
-    context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    started: list[tuple[Connection, BaseProcess]] = []
-    try:
-        for _ in range(count):
-            here, there = context.Pipe()
-            process = context.Process(target=_work, args=(there, task, os.getpid()), daemon=True)
-            with warnings.catch_warnings():
-                # Forking beside threads can block a child that uses their locks; ours only reads,
-                # computes and writes its own files.
-                warnings.simplefilter("ignore", DeprecationWarning)
-                process.start()
-            there.close()
-            started.append((here, process))
-        yield started
-    except BaseException:
-        for _, process in started:
-            process.kill()
-        raise
-    finally:
-        for connection, process in started:
-            connection.close()
-            process.join()
-
-
-def _work(connection: Connection, task: NumberedTask, parent: int) -> None:
-    """Do the tasks whose numbers are received, until None arrives or the parent has ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends us
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-    def advance(sentences: int) -> None:
-        _leave_with(parent)
-        connection.send(("read", sentences))
-
-    while (number := _receive(connection, parent)) is not None:
-        try:
-            task(number, advance)
-            connection.send(("done", number))
-        except (BrokenPipeError, ConnectionError):
-            break
-        except Exception:
-            connection.send(("failed", number))
-    # Without the clean-up of the interpreter, which in a forked process is the parent's.
-    os._exit(0)
-
-
-def _receive(connection: Connection, parent: int) -> int | None:
-    while not connection.poll(_SECONDS_BETWEEN_CHECKS):
-        _leave_with(parent)
-    try:
-        number: int | None = connection.recv()
-    except (EOFError, ConnectionError):
-        return None
-    return number
-
-
-def _leave_with(parent: int) -> None:
-    """End if the parent was killed; then nobody needs the rest."""
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-# ----------------------------------------------------------------------------
 # Read the shards of a corpus, in this process or in several.
 
 
@@ -577,26 +429,15 @@ def read_shards(
             waiting.append(shard)
         else:
             advance(count)
-    count = min(_process_count(waiting, processes), len(waiting))
+    if processes is None:
+        is_large = sum(shard.byte_count for shard in waiting) >= _LARGE_BYTES
+        processes = available_cores() if is_large else 1
+    count = min(processes, len(waiting))
+    task = partial(read_shard, folder=folder, block_sentences=BLOCK_SENTENCES)
     if count > 1:
-        task = partial(_read_numbered, waiting, folder)
-        failed = done_together(len(waiting), task, processes=count, advance=advance, remedy=_REMEDY)
-        waiting = [waiting[number] for number in failed]
+        waiting = done_together(waiting, task, processes=count, advance=advance, remedy=_REMEDY)
     for shard in waiting:
-        read_shard(shard, folder, advance)
-
-
-def _process_count(shards: Sequence[Shard], wanted: int | None) -> int:
-    if not may_start_processes():
-        return 1
-    if wanted is not None:
-        return wanted
-    is_large = sum(shard.byte_count for shard in shards) >= _LARGE_BYTES
-    return available_cores() if is_large else 1
-
-
-def _read_numbered(shards: Sequence[Shard], folder: Path, number: int, advance: Advance) -> None:
-    read_shard(shards[number], folder, advance)
+        task(shard, advance)
 
 
 # ----------------------------------------------------------------------------

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from gardenpath.errors import ConfigError, GardenpathError, InputError, RunError
 from gardenpath.settings.compose import load_settings
 from gardenpath.store.manifest import read_results_manifest
 from tests.annotate.samples import (
+    KILLED,
     Berkeley,
     InputSentence,
     annotate,
@@ -160,7 +159,7 @@ def test_what_is_not_installed(raw: Path, tmp_path: Path) -> None:
 
 
 def test_benepar(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install_benepar(monkeypatch)
+    install_benepar(monkeypatch, tmp_path)
     annotate(raw, tmp_path / "out", "task.language=en", "task.processes=1")
     found = lines(tmp_path / "out" / "train.txt")
     assert found[1] == "(S (X The) (X cat) (X sleeps) (X !))"
@@ -185,7 +184,7 @@ def test_stanza(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_parser_with_other_words_is_refused(
     raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install_benepar(monkeypatch)
+    install_benepar(monkeypatch, tmp_path)
     whole = Berkeley.parse_sents
     monkeypatch.setattr(
         Berkeley, "parse_sents", lambda self, given: whole(self, [_shorter(one) for one in given])
@@ -234,7 +233,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     for module in (pieces, raw_shards):
         monkeypatch.setattr(module, "PIECE_BYTES", 300)
     monkeypatch.setattr(annotation_work, "PARSED_TOGETHER", 5)
-    install_benepar(monkeypatch)
+    install_benepar(monkeypatch, tmp_path)
     return write_raw(tmp_path / "raw", copies=40)
 
 
@@ -304,7 +303,7 @@ def test_a_killed_process_is_named(
 ) -> None:
     with_trees(small, tmp_path / "alone")
     with monkeypatch.context() as patch:
-        patch.setattr(Berkeley, "parse_sents", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        patch.setenv(KILLED, "1")
         with pytest.raises(RunError, match=r"exit code -9.*task\.processes"):
             with_trees(small, tmp_path / "out", processes=2)
     with_trees(small, tmp_path / "out", processes=2)
