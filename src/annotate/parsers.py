@@ -1,7 +1,9 @@
-"""Parsers of others: the Berkeley Neural Parser (benepar) and Stanza, where they are installed.
+"""Parsers of word sequences behind one small interface, `TreeParser`, chosen by `parser=`.
 
-Nothing is downloaded here. Each process loads a model once and computes with one thread on a CPU,
-so that trees do not depend on the number of processes.
+Called by `annotate.annotation`. Parsers of others (the Berkeley Neural Parser, Stanza) are used
+where they are installed; a run of a syntactic model is a parser, too. Nothing is downloaded here.
+Each process loads a model once and computes with one thread on a CPU, so that trees do not depend
+on the number of processes.
 """
 
 from __future__ import annotations
@@ -128,7 +130,9 @@ class BeneparParser(_OutsideParser):
         import benepar
 
         inputs = [benepar.InputSentence(words=list(words)) for words in sentences]
-        return (_from_nested(tree) for tree in self._loaded.parse_sents(inputs))
+        for tree in self._loaded.parse_sents(inputs):  # of NLTK's class, of any depth
+            # Its labels and words have no blanks, and brackets in words are escaped.
+            yield parse_tree(" ".join(tree.pformat(margin=10**9).split()))
 
 
 class StanzaParser(_OutsideParser):
@@ -158,13 +162,7 @@ class StanzaParser(_OutsideParser):
     def _trees(self, sentences: Sequence[Words]) -> Iterator[Tree]:
         # Blanks within a word would divide it, and words are without blanks.
         found = self._loaded([list(words) for words in sentences])
-        return (parse_tree(str(one.constituency)) for one in found.sentences)
-
-
-def _from_nested(tree: Any) -> Tree:
-    """Convert a tree of NLTK's class, of any depth."""
-    # Its labels and words have no blanks, and brackets in words are escaped.
-    return parse_tree(" ".join(tree.pformat(margin=10**9).split()))
+        return (parse_tree(str(sentence.constituency)) for sentence in found.sentences)
 
 
 def _inner(tree: Tree) -> Tree:
@@ -225,8 +223,8 @@ class RunParser:
         seen = [self._seen(words) for words in sentences]
         found = parsed(self.run, seen, k=1)
         return [
-            format_tree(with_words(one.trees[0][1], words)) if one.trees else None
-            for one, words in zip(found, sentences, strict=True)
+            format_tree(with_words(parse.trees[0][1], words)) if parse.trees else None
+            for parse, words in zip(found, sentences, strict=True)
         ]
 
     def _seen(self, words: Words) -> Words:
@@ -295,8 +293,6 @@ def parser_named(
         return None
     model = (name or "").partition(":")[2]
     if kind == "run":
-        # Imported here, because runs need torch.
-
         assert name is not None
         return RunParser(
             Path(name),
@@ -305,7 +301,6 @@ def parser_named(
             processes=processes,
             allow_unknown=allow_unknown,
         )
-
     if kind == "benepar":
         return BeneparParser(model, language=language, device=device)
     return StanzaParser(model, language=language, device=device)

@@ -35,7 +35,7 @@ from gardenpath.data.encoding import (
     encode_pieces,
     encode_words,
 )
-from gardenpath.data.readers.base import PIECE_BYTES, Piece, PieceReader, Reader, remembered_hashes
+from gardenpath.data.readers.base import Piece, PieceReader, Reader, in_groups, remembered_hashes
 from gardenpath.data.sentence import SPLITS, Sentence, Split
 from gardenpath.data.words.pieces import Subwords, subword_vocabulary, train_subwords
 from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
@@ -237,15 +237,7 @@ def _shards(split: Split, reader: Reader, settings: CorpusSettings) -> list[Shar
     shard = Shard("", split, reader, _settled(split, reader, settings))
     if not isinstance(reader, PieceReader):
         return [shard]
-    groups: list[list[Piece]] = []
-    room = 0
-    for piece in reader.pieces(split):
-        size = piece.byte_count
-        if not groups or size > room:
-            groups.append([])
-            room = PIECE_BYTES
-        groups[-1].append(piece)
-        room -= size
+    groups = in_groups(reader.pieces(split), lambda piece: piece.byte_count)
     return [replace(shard, pieces=tuple(group)) for group in groups]
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from gardenpath.annotate import annotation as annotation_work
-from gardenpath.annotate import annotation as raw_shards
 from gardenpath.annotate.annotation import read_checked, write_checked
 from gardenpath.data.readers import base as pieces
 from gardenpath.data.readers.files import BracketFiles, TextFiles
@@ -230,8 +229,7 @@ def test_runs_that_cannot_parse(folder: Path, raw: Path, tmp_path: Path) -> None
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Shards of a few sentences, and a parser that is fast."""
-    for module in (pieces, raw_shards):
-        monkeypatch.setattr(module, "PIECE_BYTES", 300)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 300)
     monkeypatch.setattr(annotation_work, "PARSED_TOGETHER", 5)
     install_benepar(monkeypatch, tmp_path)
     return write_raw(tmp_path / "raw", copies=40)
@@ -253,8 +251,7 @@ def test_the_number_of_processes_changes_nothing(small: Path, tmp_path: Path) ->
 def test_shards_change_nothing(small: Path, tmp_path: Path) -> None:
     with_trees(small, tmp_path / "out")
     with pytest.MonkeyPatch.context() as patch:
-        for module in (pieces, raw_shards):
-            patch.setattr(module, "PIECE_BYTES", 10**6)
+        patch.setattr(pieces, "PIECE_BYTES", 10**6)
         patch.setattr(annotation_work, "PARSED_TOGETHER", 10**6)
         with_trees(small, tmp_path / "whole")
     assert content(tmp_path / "out") == content(tmp_path / "whole")

@@ -18,13 +18,11 @@ from gardenpath.annotate.raw import (
     RawSettings,
     SentenceSettings,
     chosen_encoding,
-    first_lines,
     format_of,
     input_files,
     passage_sentences,
     raw_lines,
     read_passages,
-    split_sentences,
     splitter_problem,
 )
 from gardenpath.data.readers.base import Piece
@@ -32,12 +30,21 @@ from gardenpath.data.words.vocabulary import Language
 from gardenpath.errors import GardenpathError, InputError
 
 PLAIN = RawSettings()
+RULES = SentenceSettings()
 
 
 def written(folder: Path, content: bytes, name: str = "raw.txt") -> Path:
     path = folder / name
     path.write_bytes(content)
     return path
+
+
+def split_sentences(
+    text: str, *, language: Language, settings: SentenceSettings = RULES
+) -> list[str]:
+    """The sentences of a paragraph of one line."""
+    found = passage_sentences(Passage(((1, text),), 1), language=language, settings=settings)
+    return [sentence for _, sentence in found]
 
 
 def passages(
@@ -157,7 +164,6 @@ def test_lines_of_parts_are_the_lines_of_the_file(
         Piece(path, middle, len(data) - middle, len(head) + 1), encoding="utf-8", broken="replace"
     )
     assert head + list(tail) == lines
-    assert first_lines(path, 2, "utf-8") == [one.text for one in lines[:2]]
 
 
 # ---- SGML

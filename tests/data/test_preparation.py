@@ -40,8 +40,7 @@ PROCESSES = (1, 2, 3)
 
 @pytest.fixture
 def _small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (pieces, shard):
-        monkeypatch.setattr(module, "PIECE_BYTES", 2000)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 2000)
     monkeypatch.setattr(shard, "BLOCK_SENTENCES", 7)
 
 
@@ -239,7 +238,7 @@ import sys
 from pathlib import Path
 from gardenpath.data import preparation
 from gardenpath.data.readers import base
-base.PIECE_BYTES = preparation.PIECE_BYTES = 2000
+base.PIECE_BYTES = 2000
 preparation.BLOCK_SENTENCES = 7
 from tests.data.test_preparation import of_brackets
 of_brackets(Path(sys.argv[1])).prepare(Path(sys.argv[2]), processes=2)

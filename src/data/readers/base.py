@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import IO, Any, Literal, Protocol, runtime_checkable
+from typing import IO, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from gardenpath.data.sentence import SPLITS, Sentence, Split
 from gardenpath.data.trees.tree import format_tree
@@ -191,6 +191,22 @@ def _is_plain(encoding: str) -> bool:
         return codecs.lookup(encoding).name in _PLAIN
     except LookupError:
         return False
+
+
+Part = TypeVar("Part")
+
+
+def in_groups(parts: Iterable[Part], size: Callable[[Part], int]) -> list[list[Part]]:
+    """Gather parts of files, in order, for processes that read them: large ones stay alone."""
+    groups: list[list[Part]] = []
+    room = 0
+    for part in parts:
+        if not groups or size(part) > room:
+            groups.append([])
+            room = PIECE_BYTES
+        groups[-1].append(part)
+        room -= size(part)
+    return groups
 
 
 # ----------------------------------------------------------------------------
