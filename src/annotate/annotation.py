@@ -33,7 +33,7 @@ from gardenpath.annotate.raw import (
     splitter_problem,
 )
 from gardenpath.console import console, count_in_lines, show_counting
-from gardenpath.data.readers.base import Piece, cut_file, in_groups
+from gardenpath.data.readers.base import FileRange, cut_file, in_groups
 from gardenpath.data.sentence import SPLITS, Split
 from gardenpath.data.words.segmenting import segmenter_label, segmenter_named, treebank_quotes
 from gardenpath.data.words.vocabulary import Language
@@ -74,11 +74,11 @@ class RawFile:
         encoding = chosen_encoding(path, task.raw, language)
         return RawFile(path, encoding, format_of(path, task.raw, encoding))
 
-    def pieces(self, task: AnnotateTask) -> Iterator[Piece]:
+    def pieces(self, task: AnnotateTask) -> Iterator[FileRange]:
         """Yield the parts of the file that can be read on their own."""
         is_cut = self.format == "text" and task.raw.paragraphs == "lines"
         if not is_cut or is_compressed(self.path):
-            yield Piece(self.path)
+            yield FileRange(self.path)
         else:
             yield from cut_file(self.path, encoding=self.encoding, is_bracketed=False)
 
@@ -107,7 +107,7 @@ class Skipped:
 class RawShard:
     """Some pieces of files, which are read by one process."""
 
-    pieces: tuple[tuple[RawFile, Piece], ...]
+    pieces: tuple[tuple[RawFile, FileRange], ...]
 
     def read(self, task: AnnotateTask, language: Language) -> Iterator[FoundSentence | Skipped]:
         """Yield the sentences and what was left out, in order."""

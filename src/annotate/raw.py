@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, ClassVar, Literal, cast
 
-from gardenpath.data.readers.base import Piece, binary_kind
+from gardenpath.data.readers.base import FileRange, binary_kind
 from gardenpath.data.trees.tree import is_tree
 from gardenpath.data.words.vocabulary import Language
 from gardenpath.errors import GardenpathError, InputError
@@ -289,7 +289,7 @@ def chosen_encoding(path: Path, settings: RawSettings, language: Language) -> st
     if len(encodings) == 1:
         return encodings[0]
     failures = dict.fromkeys(encodings, 0)
-    for _, line in _byte_lines(Piece(path)):
+    for _, line in _byte_lines(FileRange(path)):
         for encoding in encodings:
             try:
                 line.decode(encoding)
@@ -298,7 +298,7 @@ def chosen_encoding(path: Path, settings: RawSettings, language: Language) -> st
     return min(encodings, key=failures.__getitem__)
 
 
-def raw_lines(piece: Piece, *, encoding: str, broken: str) -> Iterator[RawLine]:
+def raw_lines(piece: FileRange, *, encoding: str, broken: str) -> Iterator[RawLine]:
     """Yield the lines of a file or of a part of it, without the marks of line ends.
 
     Control characters become blanks; NUL bytes and byte order marks are removed.
@@ -330,13 +330,13 @@ def is_compressed(path: Path) -> bool:
 
 def require_raw_text(path: Path) -> None:
     """Raise an error if a file is a document, an archive of another kind, or UTF-16."""
-    with _opened(Piece(path)) as file:
+    with _opened(FileRange(path)) as file:
         found = binary_kind(file.read(_HEAD), path)
     if found is not None and found[0] != "binary data":  # a NUL byte occurs in real newswire
         raise InputError(f"is {found[0]}, not text", path=path, remedy=found[1])
 
 
-def _byte_lines(piece: Piece) -> Iterator[tuple[int, bytes]]:
+def _byte_lines(piece: FileRange) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a file with their numbers; lines end with LF, CR LF or CR."""
     number = piece.first_line
     with _opened(piece) as file:
@@ -353,7 +353,7 @@ def _byte_lines(piece: Piece) -> Iterator[tuple[int, bytes]]:
 
 
 @contextmanager
-def _opened(piece: Piece) -> Iterator[IO[bytes]]:
+def _opened(piece: FileRange) -> Iterator[IO[bytes]]:
     """Open a file at the beginning of a piece; damage of compressed files is an error of input."""
     path = piece.path
     try:
@@ -549,7 +549,7 @@ class LeftOut:
 def format_of(path: Path, settings: RawSettings, encoding: str) -> str:
     """Return whether a file is ``text`` or ``sgml``; raise an error if it is no raw text."""
     require_raw_text(path)
-    lines = raw_lines(Piece(path), encoding=encoding, broken="replace")
+    lines = raw_lines(FileRange(path), encoding=encoding, broken="replace")
     head = [line.text for line in itertools.islice(lines, _LOOKED_AT)]
     if is_tree("\n".join(head)):
         raise InputError(
@@ -561,7 +561,7 @@ def format_of(path: Path, settings: RawSettings, encoding: str) -> str:
 
 
 def read_passages(
-    piece: Piece, settings: RawSettings, *, encoding: str, format: str
+    piece: FileRange, settings: RawSettings, *, encoding: str, format: str
 ) -> Iterator[Passage | LeftOut]:
     """Yield the passages of a file or of a part of it, and what was left out."""
     problems: list[LeftOut] = []

@@ -1,8 +1,11 @@
-"""Blocks of cleaned sentences on disk, before the vocabulary is known.
+"""Preparation: from a corpus on disk to vocabulary and encoded splits, kept in a cache.
 
-A block numbers its words and labels on its own, in order of first appearance. Blocks are written
-while a corpus is prepared and removed afterwards. They are archives with a checksum of each array,
-so that a block that was not written completely is noticed.
+Called for training, for perplexity and by the benchmarks. A corpus is divided into shards, which
+several processes read and clean into blocks; the words of all blocks are counted, the vocabulary
+built, and the blocks encoded, one at a time, so that memory is needed for the words but not for
+the sentences. The result depends on the corpus and its settings only, never on the number of
+processes, and is in the cache whole or not at all; what a killed preparation has read is used by
+the next one. Nothing here knows formats of corpora (`readers`) or needs torch.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +38,13 @@ from gardenpath.data.encoding import (
     encode_pieces,
     encode_words,
 )
-from gardenpath.data.readers.base import Piece, PieceReader, Reader, in_groups, remembered_hashes
+from gardenpath.data.readers.base import (
+    FileRange,
+    PieceReader,
+    Reader,
+    in_groups,
+    remembered_hashes,
+)
 from gardenpath.data.sentence import SPLITS, Sentence, Split
 from gardenpath.data.words.pieces import Subwords, subword_vocabulary, train_subwords
 from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
@@ -54,7 +63,11 @@ _DAMAGE = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile)
 
 @dataclass(frozen=True)
 class SentenceBlock:
-    """Sentences as numbers, and the words and labels that these stand for."""
+    """Sentences as numbers, and the words and labels that these stand for, on disk.
+
+    A block numbers its words and labels on its own, in order of first appearance. Each array has a
+    checksum in its archive, so that a block that was not written completely is noticed.
+    """
 
     raw: RawSplit
     words: list[str]
@@ -97,17 +110,17 @@ class SentenceBlock:
     def load(path: Path) -> SentenceBlock | None:
         """Read a block; None if it does not exist or is damaged."""
         try:
-            with np.load(path, allow_pickle=False) as found:
+            with np.load(path, allow_pickle=False) as archive:
                 return SentenceBlock(
                     RawSplit(
-                        words=found["words"].astype(np.int64),
-                        offsets=found["offsets"],
-                        actions=found["actions"].astype(np.int64),
-                        action_offsets=found["action_offsets"],
-                        sources=_as_list(found["sources"]),
+                        words=archive["words"].astype(np.int64),
+                        offsets=archive["offsets"],
+                        actions=archive["actions"].astype(np.int64),
+                        action_offsets=archive["action_offsets"],
+                        sources=_as_list(archive["sources"]),
                     ),
-                    _as_list(found["word_items"]),
-                    _as_list(found["label_items"]),
+                    _as_list(archive["word_items"]),
+                    _as_list(archive["label_items"]),
                 )
         except _DAMAGE:
             return None
@@ -119,8 +132,8 @@ def _as_bytes(items: list[str]) -> npt.NDArray[np.uint8]:
 
 
 def _as_list(content: npt.NDArray[Any]) -> list[str]:
-    found: list[str] = parse_json(content.tobytes().decode("utf-8"))
-    return found
+    items: list[str] = parse_json(content.tobytes().decode("utf-8"))
+    return items
 
 
 # ----------------------------------------------------------------------------
@@ -143,7 +156,7 @@ class Shard:
     split: Split
     reader: Reader
     settings: CorpusSettings
-    pieces: tuple[Piece, ...] | None = None
+    pieces: tuple[FileRange, ...] | None = None
     part: str | None = None
     whole: CorpusSettings | None = None
 
@@ -170,20 +183,20 @@ class Shard:
 
 def shards_of(reader: Reader, settings: CorpusSettings) -> list[Shard]:
     """Divide a corpus into shards; they depend only on the corpus and its settings."""
-    found: list[Shard] = []
+    shards: list[Shard] = []
     for split in SPLITS:
         if isinstance(reader, CombinedCorpus):
             for name, part in reader.parts_of(split):
                 try:
-                    shards = _shards(split, part.reader, part)
+                    own = _shards(split, part.reader, part)
                 except MissingCorpusError as error:
                     raise error.in_part(name) from error
-                found += [replace(one, part=name, whole=settings) for one in shards]
+                shards += [replace(shard, part=name, whole=settings) for shard in own]
         else:
-            found += _shards(split, reader, settings)
+            shards += _shards(split, reader, settings)
     return [
         replace(shard, name=f"{SHARDS_FORMAT}-{number:05d}-{shard.split}")
-        for number, shard in enumerate(found)
+        for number, shard in enumerate(shards)
     ]
 
 
@@ -234,23 +247,19 @@ def blocks_of(shard: Shard, folder: Path) -> Iterator[SentenceBlock]:
 
 
 def _shards(split: Split, reader: Reader, settings: CorpusSettings) -> list[Shard]:
-    shard = Shard("", split, reader, _settled(split, reader, settings))
+    if reader.has_trees:
+        # For all shards of a split, its beginning decides whether it has parts of speech.
+        try:
+            settings = replace(settings, cleaning=settings.cleaning.settled(reader.read(split)))
+        except MissingCorpusError:
+            raise
+        except GardenpathError:
+            pass  # the first shard cannot be read, and its error names the reason
+    shard = Shard("", split, reader, settings)
     if not isinstance(reader, PieceReader):
         return [shard]
     groups = in_groups(reader.pieces(split), lambda piece: piece.byte_count)
     return [replace(shard, pieces=tuple(group)) for group in groups]
-
-
-def _settled(split: Split, reader: Reader, settings: CorpusSettings) -> CorpusSettings:
-    """Decide from the beginning of a split whether it has parts of speech, for all its shards."""
-    if not reader.has_trees:
-        return settings
-    try:
-        return replace(settings, cleaning=settings.cleaning.settled(reader.read(split)))
-    except MissingCorpusError:
-        raise
-    except GardenpathError:  # the first shard cannot be read, and its error names the reason
-        return settings
 
 
 class _Counted(Iterator[Sentence]):
@@ -276,9 +285,6 @@ def _marker(shard: Shard, folder: Path) -> Path:
 
 # ----------------------------------------------------------------------------
 # Put the blocks of a corpus together: count words, build the vocabulary, and encode splits.
-#
-# Blocks are read twice, one at a time, so that memory is needed for the words of the vocabulary
-# but not for the sentences.
 
 
 WordCounts = Counter[tuple[str, bool]]
@@ -288,37 +294,28 @@ class BlockEncoder:
     """Encodes blocks with a vocabulary; the ids of a word are looked up once."""
 
     def __init__(self, vocabulary: Vocabulary, subwords: Subwords | None) -> None:
-        self._vocabulary = vocabulary
-        self._subwords = subwords
-        self._word_ids: dict[str, tuple[int, int]] = {}
-        self._pieces: dict[str, list[int]] = {}
+        ids = vocabulary.ids
+
+        def ids_of(word: str) -> tuple[int, int]:
+            as_first = vocabulary.seen_as(word, is_first=True)
+            return ids[as_first], ids[vocabulary.seen_as(word, is_first=False)]
+
+        def pieces_of(word: str) -> list[int]:
+            assert subwords is not None
+            return subwords.encode(word, vocabulary)
+
+        self._labels, self._has_pieces = vocabulary.label_ids, subwords is not None
+        self._ids_of, self._pieces_of = cache(ids_of), cache(pieces_of)
 
     def encode(self, block: SentenceBlock) -> EncodedSplit:
         """Renumber the words and labels of a block."""
-        label_ids: Ints = np.array(
-            [self._vocabulary.label_ids[label] for label in block.labels], dtype=np.int64
-        )
-        if self._subwords is not None:
+        label_ids: Ints = np.array([self._labels[label] for label in block.labels], dtype=np.int64)
+        if self._has_pieces:
             pieces = {number: self._pieces_of(word) for number, word in enumerate(block.words)}
             return encode_pieces(block.raw, pieces=pieces, label_ids=label_ids)
         ids: Ints = np.array([self._ids_of(word) for word in block.words], dtype=np.int64)
         first, elsewhere = ids.reshape(-1, 2).T
         return encode_words(block.raw, elsewhere=elsewhere, first=first, label_ids=label_ids)
-
-    def _ids_of(self, word: str) -> tuple[int, int]:
-        if word not in self._word_ids:
-            known = self._vocabulary
-            self._word_ids[word] = (
-                known.ids[known.seen_as(word, is_first=True)],
-                known.ids[known.seen_as(word, is_first=False)],
-            )
-        return self._word_ids[word]
-
-    def _pieces_of(self, word: str) -> list[int]:
-        if word not in self._pieces:
-            assert self._subwords is not None
-            self._pieces[word] = self._subwords.encode(word, self._vocabulary)
-        return self._pieces[word]
 
 
 class Merge:
@@ -337,9 +334,11 @@ class Merge:
             )
             return vocabulary, None
         subwords = train_subwords(self._text(), settings.subwords)
-        vocabulary = subword_vocabulary(
-            subwords, _piece_counts(counts, subwords), labels=labels, language=settings.language
-        )
+        pieces: Counter[str] = Counter()
+        for (word, _), count in counts.items():
+            for piece in subwords.split(word):
+                pieces[piece] += count
+        vocabulary = subword_vocabulary(subwords, pieces, labels=labels, language=settings.language)
         return vocabulary, subwords
 
     def write(self, folder: Path, encoder: BlockEncoder) -> dict[str, Any]:
@@ -387,14 +386,6 @@ class Merge:
         for shard in self._shards:
             if shard.split == split:
                 yield from blocks_of(shard, self._folder)
-
-
-def _piece_counts(counts: WordCounts, subwords: Subwords) -> Counter[str]:
-    pieces: Counter[str] = Counter()
-    for (word, _), count in counts.items():
-        for piece in subwords.split(word):
-            pieces[piece] += count
-    return pieces
 
 
 # ----------------------------------------------------------------------------

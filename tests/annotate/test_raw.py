@@ -25,7 +25,7 @@ from gardenpath.annotate.raw import (
     read_passages,
     splitter_problem,
 )
-from gardenpath.data.readers.base import Piece
+from gardenpath.data.readers.base import FileRange
 from gardenpath.data.words.vocabulary import Language
 from gardenpath.errors import GardenpathError, InputError
 
@@ -53,7 +53,7 @@ def passages(
     """Each passage as (line, text), and each thing left out as (line, reason)."""
     encoding = chosen_encoding(path, settings, language)
     format = format_of(path, settings, encoding)
-    found = read_passages(Piece(path), settings, encoding=encoding, format=format)
+    found = read_passages(FileRange(path), settings, encoding=encoding, format=format)
     return [
         (one.line, one.reason)
         if isinstance(one, LeftOut)
@@ -158,10 +158,12 @@ def test_lines_of_parts_are_the_lines_of_the_file(
     path = written(tmp_path_factory.getbasetemp(), b"a" + content.replace(b"\x1f\x8b", b""))
     data = path.read_bytes()
     middle = data.find(b"\n", cut) + 1
-    lines = list(raw_lines(Piece(path), encoding="utf-8", broken="replace"))
-    head = list(raw_lines(Piece(path, 0, middle), encoding="utf-8", broken="replace"))
+    lines = list(raw_lines(FileRange(path), encoding="utf-8", broken="replace"))
+    head = list(raw_lines(FileRange(path, 0, middle), encoding="utf-8", broken="replace"))
     tail = raw_lines(
-        Piece(path, middle, len(data) - middle, len(head) + 1), encoding="utf-8", broken="replace"
+        FileRange(path, middle, len(data) - middle, len(head) + 1),
+        encoding="utf-8",
+        broken="replace",
     )
     assert head + list(tail) == lines
 
@@ -204,7 +206,7 @@ A &amp; B &#65; &unknown; x &lt; y
 
 
 def documents(path: Path) -> list[int]:
-    found = read_passages(Piece(path), PLAIN, encoding="utf-8", format="sgml")
+    found = read_passages(FileRange(path), PLAIN, encoding="utf-8", format="sgml")
     return [one.document for one in found if isinstance(one, Passage)]
 
 
