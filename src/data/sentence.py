@@ -1,4 +1,10 @@
-"""Sentences of a corpus or of a user's input, each with its location."""
+"""Sentences: what readers yield, what scorers are given, and the prefixes that they share.
+
+Used by all of data, models, evaluation and runs. Minimal pairs agree up to the critical word. The
+computation of a model for a prefix depends only on that prefix, so each distinct prefix is computed
+once, and the probability of whatever follows it in some sentence (a token or the end) is read from
+the same distribution.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +49,7 @@ class Sentence:
 
 
 # ----------------------------------------------------------------------------
-# Prefix tries over the sentences of a job, so that each shared prefix is computed only once.
-#
-# Minimal pairs agree up to the critical word. The computation of a model for a prefix depends only
-# on that prefix, so each distinct prefix is computed once, and the probability of whatever follows
-# it in some sentence (a token or the end) is read from the same distribution.
+# Prefix tries over the sentences of a job.
 #
 # A trie is a set of arrays with one row for each prefix (:class:`PrefixTrie`). Sequential models
 # use the arrays directly, together with the predictions to be made from each row. Syntactic models
@@ -258,7 +260,11 @@ def _trie(sentences: Sequence[Tokens], numbers: list[int]) -> PrefixTrie:
     columns = np.arange(lengths.max() + 1)  # column d is the prefix of length d
     is_prefix = columns <= lengths[:, None]
     is_new = is_prefix & (columns > np.array([-1, *common])[:, None])
-    paths = _paths(is_new)
+    # A prefix that is not new occurs in the previous sentence, and the newest prefix of a length
+    # has the highest number.
+    places_of_new = np.zeros(is_new.shape, dtype=np.int64)
+    places_of_new[is_new] = np.arange(np.count_nonzero(is_new))
+    paths: Ints = np.maximum.accumulate(places_of_new, axis=0)
     first, depths = np.nonzero(is_new)
     last = np.empty_like(first)
     last[paths[is_prefix]] = np.nonzero(is_prefix)[0]  # the last sentence overwrites earlier ones
@@ -277,18 +283,6 @@ def _trie(sentences: Sequence[Tokens], numbers: list[int]) -> PrefixTrie:
         first=first[order],
         last=last[order],
     )
-
-
-def _paths(is_new: Bools) -> Ints:
-    """``(sentences, lengths)``: the prefixes of sentences, numbered by first appearance.
-
-    A prefix that is not new occurs in the previous sentence, and the newest prefix of a length has
-    the highest number.
-    """
-    numbers = np.zeros(is_new.shape, dtype=np.int64)
-    numbers[is_new] = np.arange(np.count_nonzero(is_new))
-    paths: Ints = np.maximum.accumulate(numbers, axis=0)
-    return paths
 
 
 # ----------------------------------------------------------------------------

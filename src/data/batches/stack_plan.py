@@ -258,7 +258,8 @@ class _Simulation:
             where = self._out.action_offsets[self._sentences[rows]] + time
             actions = self._out.actions[where]
             self._out.top[where] = self._elements[rows] - 1
-            self._out.legal[where] = self._legal(rows)
+            opened = np.minimum(self._opened[rows], MOST_OPEN)
+            self._out.legal[where] = self._legal_after[self._last[rows], opened]
             is_inner = self._out.is_inner[where]
             self._shift(rows[(actions == Kind.SHIFT) & ~is_inner])
             self._continue(rows[is_inner])
@@ -266,11 +267,6 @@ class _Simulation:
             is_open = actions >= Kind.OPEN
             self._open(rows[is_open], actions[is_open] - Kind.OPEN)
             self._last[rows] = np.minimum(actions, Kind.OPEN)
-
-    def _legal(self, rows: Ints) -> Ints:
-        opened = np.minimum(self._opened[rows], MOST_OPEN)
-        bits: Ints = self._legal_after[self._last[rows], opened]
-        return bits
 
     def _shift(self, rows: Ints) -> None:
         word = self._words[rows]

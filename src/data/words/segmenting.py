@@ -1,4 +1,10 @@
-"""Chinese text: whether there is any, and punctuation attached to words."""
+"""Text into words: segmenters, chosen by name, and the way in which a corpus writes its words.
+
+Called for text of users and of published sets (`runs.text`, suites) and by the task `annotate`. A
+segmenter never changes the text: its words, joined, are the text without its blanks. Its name and
+version stand in results, because other words have other probabilities. Nothing is downloaded, and
+programs of others are loaded when they are used.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +22,10 @@ from typing import Any, Protocol
 from gardenpath.data.sentence import Source
 from gardenpath.errors import GardenpathError, InputError
 from gardenpath.settings.schema import nearest
+
+# ----------------------------------------------------------------------------
+# Chinese text: whether there is any, and punctuation attached to words.
+
 
 CHINESE_MARKS = "。，、；：！？…「」『』《》（）“”‘’"
 
@@ -66,15 +76,11 @@ def english_parts(chunk: str, is_last: bool, clitics: bool = True) -> tuple[str,
     ``is_last``: whether it ends the sentence; ``clitics``: whether these are words of their own.
     """
     before, word, after = _peel(chunk, is_last=is_last)
-    size = _clitic(word) if clitics else 0
+    # The length of the clitic at the end of the word, 0 if it has none.
+    sizes = (n for n in (3, 2) if len(word) > n and _CLITIC.fullmatch(word[-n:]))
+    size = next(sizes, 0) if clitics else 0
     middle = [word[:-size], word[-size:]] if size else [word] if word else []
     return (*before, *middle, *after)
-
-
-def _clitic(word: str) -> int:
-    """Return the length of the clitic at the end of a word, 0 if it has none."""
-    sizes = (3, 2)
-    return next((n for n in sizes if len(word) > n and _CLITIC.fullmatch(word[-n:])), 0)
 
 
 def _peel(chunk: str, *, is_last: bool) -> tuple[list[str], str, list[str]]:
@@ -117,23 +123,19 @@ class JiebaSegmenter:
     def __init__(self) -> None:
         if problem := jieba_problem():
             raise GardenpathError(problem)
-        self._tokeniser = _tokeniser()
+        with warnings.catch_warnings():
+            # It asks setuptools for its files where that still answers, with a warning.
+            warnings.simplefilter("ignore")
+            import jieba
+        tokeniser: Any = jieba.Tokenizer()
+        tokeniser.FREQ, tokeniser.total = tokeniser.gen_pfdict(tokeniser.get_dict_file())
+        tokeniser.initialized = True
+        self._tokeniser = tokeniser
         self.version = version("jieba")
 
     def segment(self, text: str) -> list[str]:
         """Return the words of a text."""
         return [word for word in self._tokeniser.cut(text) if not word.isspace()]
-
-
-def _tokeniser() -> Any:
-    with warnings.catch_warnings():
-        # It asks setuptools for its files where that still answers, with a warning.
-        warnings.simplefilter("ignore")
-        import jieba
-    made = jieba.Tokenizer()
-    made.FREQ, made.total = made.gen_pfdict(made.get_dict_file())
-    made.initialized = True
-    return made
 
 
 # ----------------------------------------------------------------------------
@@ -167,8 +169,7 @@ class SpacySegmenter:
 
     def segment(self, text: str) -> list[str]:
         """Return the words of a text."""
-        found = (word for token in self._spacy.make_doc(text) for word in token.text.split())
-        return list(found)
+        return [word for token in self._spacy.make_doc(text) for word in token.text.split()]
 
 
 class PkusegSegmenter:
@@ -275,11 +276,11 @@ def restored(text: str, tokens: Sequence[str]) -> Iterator[str]:
     for token in tokens:
         position += text[position : position + 1].isspace()
         forms = (token, *_STRAIGHT) if token in _QUOTES else (token,)
-        found = next((one for one in forms if one and text.startswith(one, position)), None)
-        if found is None:
+        form = next((form for form in forms if form and text.startswith(form, position)), None)
+        if form is None:
             break
-        yield found
-        position += len(found)
+        yield form
+        position += len(form)
     yield from text[position:].split()
 
 
@@ -288,7 +289,7 @@ def treebank_quotes(text: str, words: Sequence[str]) -> list[str]:
 
     A quote opens at the beginning of the text, after a blank and after an opening bracket.
     """
-    found = []
+    written = []
     position = 0
     for word in words:
         while position < len(text) and text[position].isspace():
@@ -296,11 +297,11 @@ def treebank_quotes(text: str, words: Sequence[str]) -> list[str]:
         before = text[position - 1 : position] if position else " "
         if word == '"':
             opens = before.isspace() or before in "([{"
-            found.append(_QUOTES[0] if opens else _QUOTES[1])
+            written.append(_QUOTES[0] if opens else _QUOTES[1])
         else:
-            found.append({"“": _QUOTES[0], "”": _QUOTES[1]}.get(word, word))
+            written.append({"“": _QUOTES[0], "”": _QUOTES[1]}.get(word, word))
         position += len(word)
-    return found
+    return written
 
 
 # ----------------------------------------------------------------------------
@@ -338,15 +339,11 @@ class WhitespaceSegmenter:
 
 
 # ----------------------------------------------------------------------------
-# Segmenters divide text into words, and are chosen by name.
-#
-# A segmenter never changes the text: its words, joined, are the text without its blanks.
-# ``version`` is that of the program that decides where words end, and empty if a rule of ours
-# does. Both stand in results, because other words have other probabilities.
+# All segmenters, by name.
 
 
 class Segmenter(Protocol):
-    """Divides text into words."""
+    """Divides text into words, and is chosen by name."""
 
     @property
     def name(self) -> str:
@@ -453,13 +450,12 @@ class WritingStyle:
             return [(word, place) for place, chunk in enumerate(cased) for word in segment(chunk)]
         if not self.splits_punctuation or _is_divided(cased):
             return [(chunk, place) for place, chunk in enumerate(cased)]
-        last = len(cased) - 1
-        found = [
+        words = [
             (word, place)
             for place, chunk in enumerate(cased)
-            for word in self._parts(chunk, is_last=place == last)
+            for word in self._parts(chunk, is_last=place == len(cased) - 1)
         ]
-        return self._quoted(found) if self.has_treebank_quotes else found
+        return self._quoted(words) if self.has_treebank_quotes else words
 
     def _parts(self, chunk: str, *, is_last: bool) -> tuple[str, ...]:
         if self.keeps(chunk):
@@ -487,13 +483,13 @@ class WritingStyle:
     def _quoted(self, words: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
         """Write double quotation marks as the Penn Treebank does."""
         is_open = False
-        found = []
+        quoted = []
         for word, place in words:
             if word in ('"', "“", "”"):
                 is_open = word == "“" or (word == '"' and not is_open)
                 word = OPENING_QUOTE if is_open else CLOSING_QUOTE
-            found.append((word, place))
-        return found
+            quoted.append((word, place))
+        return quoted
 
 
 def _is_divided(chunks: Sequence[str]) -> bool:
