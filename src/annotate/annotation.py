@@ -112,8 +112,8 @@ class RawShard:
     def read(self, task: AnnotateTask, language: Language) -> Iterator[FoundSentence | Skipped]:
         """Yield the sentences and what was left out, in order."""
         for file, piece in self.pieces:
-            found = read_passages(piece, task.raw, encoding=file.encoding, format=file.format)
-            for passage in found:
+            passages = read_passages(piece, task.raw, encoding=file.encoding, format=file.format)
+            for passage in passages:
                 if isinstance(passage, LeftOut):
                     yield Skipped(str(file.path), passage.line, passage.reason, passage.detail)
                 else:

@@ -161,8 +161,8 @@ class StanzaParser(_OutsideParser):
 
     def _trees(self, sentences: Sequence[Words]) -> Iterator[Tree]:
         # Blanks within a word would divide it, and words are without blanks.
-        found = self._loaded([list(words) for words in sentences])
-        return (parse_tree(str(sentence.constituency)) for sentence in found.sentences)
+        document = self._loaded([list(words) for words in sentences])
+        return (parse_tree(str(sentence.constituency)) for sentence in document.sentences)
 
 
 def _inner(tree: Tree) -> Tree:
@@ -214,17 +214,17 @@ class RunParser:
     def check(self, sentences: Sequence[Words]) -> None:
         """Raise an error if the run is damaged, or does not know most words."""
         self.run.verify()
-        found = unknown_words(self.run, map(self._seen, sentences))
-        require_known([found], allow_unknown=self._allow_unknown)
+        unknown = unknown_words(self.run, map(self._seen, sentences))
+        require_known([unknown], allow_unknown=self._allow_unknown)
 
     def parse(self, sentences: Sequence[Words], scratch: Path) -> list[str | None]:
         """Return the best trees; chunks of sentences are kept in ``scratch``."""
         self.run.store = SurprisalStore(scratch)
         seen = [self._seen(words) for words in sentences]
-        found = parsed(self.run, seen, k=1)
+        parses = parsed(self.run, seen, k=1)
         return [
             format_tree(with_words(parse.trees[0][1], words)) if parse.trees else None
-            for parse, words in zip(found, sentences, strict=True)
+            for parse, words in zip(parses, sentences, strict=True)
         ]
 
     def _seen(self, words: Words) -> Words:
@@ -237,8 +237,6 @@ class RunParser:
 # Parsers of word sequences behind one small interface, chosen by name.
 
 
-NO_PARSER = "none"
-OUTSIDE_PARSERS = ("benepar", "stanza")
 DEFAULT_PARSER = "benepar"
 
 ParserKind = Literal["none", "benepar", "stanza", "run"]

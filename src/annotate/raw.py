@@ -45,7 +45,7 @@ def chinese_ends_of(text: str, ends: str) -> list[int]:
     """Return the positions after the sentences of a text, except that of its end."""
     marks = frozenset(ends)
     titles = {match.start(): match.end() for match in _TITLE.finditer(text)}
-    found: list[int] = []
+    positions: list[int] = []
     position, quotes = 0, 0
     last = len(text.rstrip())
     while position < last:
@@ -61,8 +61,8 @@ def chinese_ends_of(text: str, ends: str) -> list[int]:
             position += 1
         position, quotes = _after_closing(text, position, quotes)
         if position < last:
-            found.append(position)
-    return found
+            positions.append(position)
+    return positions
 
 
 def _after_closing(text: str, position: int, quotes: int) -> tuple[int, int]:
@@ -125,7 +125,7 @@ _INITIAL = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 
 def english_ends_of(text: str) -> list[int]:
     """Return the positions after the sentences of a text, except that of its end."""
-    found: list[int] = []
+    positions: list[int] = []
     begin = len(text) - len(text.lstrip())
     for match in _CANDIDATE.finditer(text):
         following = _NEXT.match(text, match.end())
@@ -136,9 +136,9 @@ def english_ends_of(text: str) -> list[int]:
         # There is only one word, without blanks, from the beginning of the sentence.
         is_first = end - begin <= _LONGEST_WORD and not any(map(str.isspace, before))
         if _ends(before, match, following, is_first=is_first):
-            found.append(match.end())
+            positions.append(match.end())
             begin = following.start("opened")
-    return found
+    return positions
 
 
 def _ends(before: str, mark: re.Match[str], following: re.Match[str], *, is_first: bool) -> bool:
@@ -328,14 +328,6 @@ def is_compressed(path: Path) -> bool:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error
 
 
-def require_raw_text(path: Path) -> None:
-    """Raise an error if a file is a document, an archive of another kind, or UTF-16."""
-    with _opened(FileRange(path)) as file:
-        found = binary_kind(file.read(_HEAD), path)
-    if found is not None and found[0] != "binary data":  # a NUL byte occurs in real newswire
-        raise InputError(f"is {found[0]}, not text", path=path, remedy=found[1])
-
-
 def _byte_lines(piece: FileRange) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a file with their numbers; lines end with LF, CR LF or CR."""
     number = piece.first_line
@@ -404,12 +396,6 @@ class TextLine:
     document: int | None = None
 
 
-def is_sgml(lines: Sequence[str]) -> bool:
-    """Whether the first line with content begins with a tag."""
-    first = next((line for line in lines if line.strip()), "")
-    return _FIRST_TAG.match(first) is not None
-
-
 def sgml_lines(lines: Iterable[tuple[int, str]], settings: RawSettings) -> Iterator[TextLine]:
     """Yield the lines of the texts of a file, without tags and with entities resolved."""
     reading = _Reading(settings)
@@ -429,7 +415,7 @@ def without_comments(line: str) -> str:
 
 def resolve_entities(text: str) -> str:
     """Replace ``&amp;`` and the like by their characters; unknown entities stay as they are."""
-    return _ENTITY.sub(lambda found: html.unescape(found[0]), text)
+    return _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
 
 
 class _Reading:
@@ -548,7 +534,10 @@ class LeftOut:
 
 def format_of(path: Path, settings: RawSettings, encoding: str) -> str:
     """Return whether a file is ``text`` or ``sgml``; raise an error if it is no raw text."""
-    require_raw_text(path)
+    with _opened(FileRange(path)) as file:
+        binary = binary_kind(file.read(_HEAD), path)
+    if binary is not None and binary[0] != "binary data":  # a NUL byte occurs in real newswire
+        raise InputError(f"is {binary[0]}, not text", path=path, remedy=binary[1])
     lines = raw_lines(FileRange(path), encoding=encoding, broken="replace")
     head = [line.text for line in itertools.islice(lines, _LOOKED_AT)]
     if is_tree("\n".join(head)):
@@ -557,7 +546,8 @@ def format_of(path: Path, settings: RawSettings, encoding: str) -> str:
         )
     if settings.format != "auto":
         return settings.format
-    return "sgml" if is_sgml(head) else "text"
+    first = next((line for line in head if line.strip()), "")
+    return "sgml" if _FIRST_TAG.match(first) else "text"
 
 
 def read_passages(

@@ -180,21 +180,22 @@ class EncodedSplit:
         return EncodedSplit(
             tokens=self._rows("tokens", begins, ends),
             starts_word=self._rows("starts_word", begins, ends),
-            offsets=_running_sum(ends - begins),
+            offsets=running_sum(ends - begins),
             actions=self._rows("actions", first, last),
-            action_offsets=_running_sum(last - first),
+            action_offsets=running_sum(last - first),
         )
 
     def _rows(self, name: str, begins: Ints, ends: Ints) -> npt.NDArray[Any]:
         """Return several ranges of an array, one after the other."""
         counts = ends - begins
-        starts = _running_sum(counts)
+        starts = running_sum(counts)
         rows = np.arange(starts[-1]) + np.repeat(begins - starts[:-1], counts)
         array: npt.NDArray[Any] = getattr(self, name)[rows]
         return array
 
 
-def _running_sum(counts: Ints) -> Ints:
+def running_sum(counts: Ints) -> Ints:
+    """Return where each of several parts begins and, last, where the last one ends."""
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
 
 
@@ -231,10 +232,10 @@ def encode_pieces(
 ) -> EncodedSplit:
     """Renumber a split: word n becomes the sequence ``pieces[n]``, each piece with a SHIFT."""
     lengths = np.array([len(pieces[number]) for number in range(len(pieces))], dtype=np.int64)
-    starts = _running_sum(lengths)
+    starts = running_sum(lengths)
     flat = np.array([piece for number in range(len(pieces)) for piece in pieces[number]])
     per_word = lengths[raw.words]
-    ends = _running_sum(per_word)
+    ends = running_sum(per_word)
     within = np.arange(ends[-1]) - np.repeat(ends[:-1], per_word)
     tokens = flat[np.repeat(starts[raw.words], per_word) + within]
 
@@ -245,7 +246,7 @@ def encode_pieces(
         starts_word=within == 0,
         offsets=ends[raw.offsets],
         actions=np.repeat(_renumber_labels(raw.actions, label_ids), repeats),
-        action_offsets=_running_sum(repeats)[raw.action_offsets],
+        action_offsets=running_sum(repeats)[raw.action_offsets],
     )
 
 

@@ -228,8 +228,8 @@ def tries_by_start(sentences: Sequence[Tokens], *, is_shared: bool, most: int) -
     no long sentence is left alone at the end.
     """
     groups = _by_first_token(sentences, most) if is_shared else ([n] for n in _sorted(sentences))
-    found = [_trie(sentences, members) for members in groups]
-    return sorted(found, key=lambda trie: -trie.length)
+    tries = [_trie(sentences, members) for members in groups]
+    return sorted(tries, key=lambda trie: -trie.length)
 
 
 def _by_first_token(sentences: Sequence[Tokens], most: int) -> Iterator[list[int]]:
@@ -246,16 +246,16 @@ def _sorted(sentences: Sequence[Tokens]) -> list[int]:
     return sorted(range(len(sentences)), key=lambda n: sentences[n].astype(">u4").tobytes())
 
 
-def _common_length(one: Tokens, other: Tokens) -> int:
-    length = min(len(one), len(other))
-    differs = one[:length] != other[:length]
+def _common_length(before: Tokens, tokens: Tokens) -> int:
+    length = min(len(before), len(tokens))
+    differs = before[:length] != tokens[:length]
     return int(differs.argmax()) if differs.any() else length
 
 
 def _trie(sentences: Sequence[Tokens], numbers: list[int]) -> PrefixTrie:
     """Build the trie of sorted sentences."""
     members = [sentences[number] for number in numbers]
-    common = [_common_length(one, other) for one, other in itertools.pairwise(members)]
+    common = [_common_length(*pair) for pair in itertools.pairwise(members)]
     lengths = np.array([len(tokens) for tokens in members])
     columns = np.arange(lengths.max() + 1)  # column d is the prefix of length d
     is_prefix = columns <= lengths[:, None]

@@ -1,5 +1,6 @@
 """Plan the computations of a stack parser on gold trees before any network runs.
 
+Called by `batches.trees`, for several batches at once; these only gather from the plan.
 Because the tree is known, nothing has to be computed in temporal order. Every action leaves one new
 element on top of the stack, and the state of a stack LSTM after an element depends only on that
 element and on the state below it. All elements at one *depth* of the stack can therefore be
@@ -9,7 +10,6 @@ at which all its inputs are available.
 
 This module simulates the actions of sentences on stacks, all sentences in step. It records what
 each element is and what lies below it, and the position and levels of each child of a constituent.
-This is done for several batches at once; these only gather from the plan (:mod:`tree_batches`).
 
 In-order parsing puts a label below its first child as soon as the label is known: the child is
 popped, the label pushed, and the child pushed again. A first child may be a word of several pieces,
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gardenpath.data.arrays import Bools, Ints
-from gardenpath.data.encoding import EncodedSplit, depth_after
+from gardenpath.data.encoding import EncodedSplit, depth_after, running_sum
 from gardenpath.data.trees.legality import MOST_OPEN, NO_ACTION_YET, Kind, Strategy, legal_table
 
 # Kinds of stack elements.
@@ -164,9 +164,9 @@ class _Recorder:
             elements += per_sentence(_pushed_again(actions, is_inner))
         self.is_inner = is_inner
         self.actions, self.action_offsets = actions, offsets
-        self.element_offsets = _offsets(elements)
-        self.constituent_offsets = _offsets(opened)
-        self.child_offsets = _offsets(words + opened - 1)
+        self.element_offsets = running_sum(elements)
+        self.constituent_offsets = running_sum(opened)
+        self.child_offsets = running_sum(words + opened - 1)
         self.kind, self.item, self.below, self.depth = _zeros(self.element_offsets, 4)
         self.top, self.legal = _zeros(offsets, 2)
         self.label, self.size, self.level, self.back_level = _zeros(self.constituent_offsets, 4)
@@ -208,10 +208,6 @@ def _pushed_again(actions: Ints, is_inner: Bools) -> Ints:
     begin = np.maximum.accumulate(np.where(is_inner, 0, place))
     result: Ints = np.where(actions >= Kind.OPEN, np.append(0, place[:-1] - begin[:-1] + 1), 0)
     return result
-
-
-def _offsets(counts: Ints) -> Ints:
-    return np.concatenate([[0], np.cumsum(counts)])
 
 
 def _zeros(offsets: Ints, count: int) -> list[Ints]:

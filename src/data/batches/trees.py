@@ -26,7 +26,7 @@ from gardenpath.data.batches.stack_plan import (
     plan_stacks,
 )
 from gardenpath.data.batches.tokens import TensorBatch
-from gardenpath.data.encoding import EncodedSplit
+from gardenpath.data.encoding import EncodedSplit, running_sum
 from gardenpath.data.trees.legality import Kind, Strategy
 
 Sizes = tuple[int, ...]
@@ -147,7 +147,7 @@ class Gathered:
 
     def __init__(self, offsets: Ints, sentences: Ints) -> None:
         counts = offsets[sentences + 1] - offsets[sentences]
-        self.starts = np.concatenate([[0], np.cumsum(counts)])
+        self.starts = running_sum(counts)
         self.owner = np.repeat(np.arange(len(sentences)), counts)
         within = np.arange(self.starts[-1]) - self.starts[self.owner]
         self.rows = np.repeat(offsets[sentences], counts) + within
@@ -249,7 +249,7 @@ class _LevelAssembly(Assembly):
     def batch(self) -> TreeBatch:
         plan, size = self.plan, self.size
         label = plan.label[self.constituents.rows]
-        first_child = np.concatenate([[0], np.cumsum(size)])[:-1]
+        first_child = running_sum(size)[:-1]
         parent = np.repeat(np.arange(len(size)), size)  # children are stored by constituent
         position = np.arange(len(self.children)) - first_child[parent]
         forward_level = plan.child_level[self.children.rows]
@@ -429,7 +429,7 @@ class _TimeAssembly(Assembly):
     def batch(self) -> TimedTreeBatch:
         size, rounds = self.size, int(self.level.max(initial=0)) + 1
         parent = np.repeat(np.arange(len(size)), size)  # children are stored by constituent
-        first_child = np.concatenate([[0], np.cumsum(size)])[:-1]
+        first_child = running_sum(size)[:-1]
         position = np.arange(len(parent)) - first_child[parent]
         forward, forward_cell = self._chain("forward", position == 0, rounds, step=1)
         is_last = position == size[parent] - 1
@@ -437,7 +437,7 @@ class _TimeAssembly(Assembly):
         row = self.constituent_row[parent]
         order = np.lexsort((position, row))
         constituent_sizes = level_sizes(self.level, rounds)
-        first_of_round = np.concatenate([[0], np.cumsum(constituent_sizes)])
+        first_of_round = running_sum(np.array(constituent_sizes))
         arrays = {
             "constituent_top": self._tops()[self.constituent_order],
             "child_forward": forward_cell[order],

@@ -162,8 +162,8 @@ def cut_file(path: Path, *, encoding: str, is_bracketed: bool) -> Iterator[FileR
     begin, line = 0, 1
     try:
         with path.open("rb") as file:
-            while (found := _next_piece(file, is_bracketed))[0]:
-                size, lines = found
+            while (counts := _next_piece(file, is_bracketed))[0]:
+                size, lines = counts
                 yield FileRange(path, begin, size, line)
                 begin += size
                 line += lines
@@ -299,13 +299,13 @@ class SplitByIds:
 
     def mistakes(self) -> list[str]:
         """Return the mistakes in the lists of numbers."""
-        found = []
+        mistakes = []
         for split in SPLITS:
             try:
                 parse_ids(getattr(self, split), setting=split)
             except ConfigError as error:
-                found += error.mistakes
-        return found
+                mistakes += error.mistakes
+        return mistakes
 
 
 def _bad_range(part: str, setting: str) -> ConfigError:
@@ -407,12 +407,12 @@ def require_text(path: Path, *, encoding: str = "utf-8") -> None:
         return
     try:
         with path.open("rb") as file:
-            found = binary_kind(file.read(_HEAD), path)
+            binary = binary_kind(file.read(_HEAD), path)
     except OSError:
         return  # whoever opens the file says what is wrong
-    if found is not None:
-        wanted = "UTF-8 text" if " text" in found[0] else "text"
-        raise InputError(f"is {found[0]}, not {wanted}", path=path, remedy=found[1])
+    if binary is not None:
+        wanted = "UTF-8 text" if " text" in binary[0] else "text"
+        raise InputError(f"is {binary[0]}, not {wanted}", path=path, remedy=binary[1])
 
 
 # ----------------------------------------------------------------------------

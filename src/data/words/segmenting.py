@@ -13,11 +13,11 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from gardenpath.data.sentence import Source
 from gardenpath.errors import GardenpathError, InputError
@@ -101,129 +101,93 @@ def _peel(chunk: str, *, is_last: bool) -> tuple[list[str], str, list[str]]:
 
 
 # ----------------------------------------------------------------------------
-# Chinese words by jieba: the most probable words of its dictionary, and a model of unknown ones.
-#
-# jieba keeps its dictionary in a file of the system's folder of temporary files, which any user
-# may write and which it reads without checks. The dictionary is therefore built from the package
-# itself.
+# Segmenters, by name.
 
 
-def jieba_problem() -> str:
-    """Return why jieba cannot be used; empty if it can."""
-    if find_spec("jieba") is not None:
-        return ""
-    return "segmenter=jieba needs the package jieba: pip install 'gardenpath[annotate]'"
+@dataclass(frozen=True, slots=True)
+class Segmenter:
+    """Divides text into words, which ``segment`` returns without blanks.
+
+    ``version`` is that of the program that divides the text; empty for a rule of ours.
+    """
+
+    name: str
+    version: str
+    segment: Callable[[str], list[str]]
 
 
-class JiebaSegmenter:
-    """Chinese words as jieba divides them, without dictionaries of the user."""
+def _jieba() -> Segmenter:
+    """The most probable words of jieba's dictionary, and a model of unknown ones.
 
-    name = "jieba"
+    jieba keeps its dictionary in a file of the system's folder of temporary files, which any user
+    may write and which it reads without checks. It is therefore built from the package itself.
+    """
+    with warnings.catch_warnings():
+        # It asks setuptools for its files where that still answers, with a warning.
+        warnings.simplefilter("ignore")
+        import jieba
+    tokeniser: Any = jieba.Tokenizer()
+    tokeniser.FREQ, tokeniser.total = tokeniser.gen_pfdict(tokeniser.get_dict_file())
+    tokeniser.initialized = True
 
-    def __init__(self) -> None:
-        if problem := jieba_problem():
-            raise GardenpathError(problem)
-        with warnings.catch_warnings():
-            # It asks setuptools for its files where that still answers, with a warning.
-            warnings.simplefilter("ignore")
-            import jieba
-        tokeniser: Any = jieba.Tokenizer()
-        tokeniser.FREQ, tokeniser.total = tokeniser.gen_pfdict(tokeniser.get_dict_file())
-        tokeniser.initialized = True
-        self._tokeniser = tokeniser
-        self.version = version("jieba")
+    def segment(text: str) -> list[str]:
+        return [word for word in tokeniser.cut(text) if not word.isspace()]
 
-    def segment(self, text: str) -> list[str]:
-        """Return the words of a text."""
-        return [word for word in self._tokeniser.cut(text) if not word.isspace()]
+    return Segmenter("jieba", version("jieba"), segment)
 
 
-# ----------------------------------------------------------------------------
-# Segmenters whose models are installed apart from Gardenpath: spaCy and pkuseg.
-#
-# Nothing is downloaded here. Models of spaCy are Python packages; a path is not accepted, because
-# a folder of a model may name code that is run when it is loaded.
+def _nltk() -> Segmenter:
+    """English words by the rules of the Penn Treebank, which need no data.
+
+    NLTK writes straight quotes as the Treebank does; here they are put back, so that the words are
+    those of the text.
+    """
+
+    def segment(text: str) -> list[str]:
+        # Imported here because NLTK takes a second to load.
+        from nltk.tokenize.destructive import NLTKWordTokenizer
+
+        joined = " ".join(text.split())
+        return list(restored(joined, NLTKWordTokenizer().tokenize(joined)))
+
+    return Segmenter("nltk", version("nltk"), segment)
 
 
-DEFAULT_SPACY_MODEL = "zh_core_web_sm"
-DEFAULT_PKUSEG_MODEL = "spacy_ontonotes"
+# Models of spaCy are Python packages; a path is not accepted, because a folder of a model may name
+# code that is run when it is loaded.
+_DEFAULT_SPACY_MODEL = "zh_core_web_sm"
+_DEFAULT_PKUSEG_MODEL = "spacy_ontonotes"
 _PACKAGE = re.compile(r"[a-z]\w*", re.ASCII)
 
 
-class SpacySegmenter:
-    """Words as the tokeniser of a model of spaCy divides them: ``spacy:zh_core_web_sm``."""
+def _spacy(model: str) -> Segmenter:
+    """Words as the tokeniser of a model of spaCy divides them."""
+    import spacy
 
-    def __init__(self, model: str = "") -> None:
-        self._model = model or DEFAULT_SPACY_MODEL
-        self.name = f"spacy:{self._model}"
-        if problem := spacy_problem(self._model):
-            raise GardenpathError(problem)
-        import spacy
+    loaded: Any = spacy.load(model)
 
-        self._spacy: Any = spacy.load(self._model)
+    def segment(text: str) -> list[str]:
+        return [word for token in loaded.make_doc(text) for word in token.text.split()]
 
-    @cached_property
-    def version(self) -> str:
-        """Versions of spaCy and of the model."""
-        return f"{_version('spacy')}, model {_version(self._model.replace('_', '-'))}"
-
-    def segment(self, text: str) -> list[str]:
-        """Return the words of a text."""
-        return [word for token in self._spacy.make_doc(text) for word in token.text.split()]
+    versions = f"{_version('spacy')}, model {_version(model.replace('_', '-'))}"
+    return Segmenter(f"spacy:{model}", versions, segment)
 
 
-class PkusegSegmenter:
-    """Chinese words by pkuseg, as spaCy uses it: ``pkuseg:spacy_ontonotes``."""
+def _pkuseg(model: str) -> Segmenter:
+    """Chinese words by pkuseg, as spaCy uses it."""
+    import spacy_pkuseg
 
-    def __init__(self, model: str = "") -> None:
-        self._model = model or DEFAULT_PKUSEG_MODEL
-        self.name = f"pkuseg:{self._model}"
-        if problem := pkuseg_problem(self._model):
-            raise GardenpathError(problem)
-        import spacy_pkuseg
+    # A folder that exists is never downloaded.
+    loaded: Any = spacy_pkuseg.pkuseg(model_name=str(_pkuseg_folder(model)))
 
-        # A folder that exists is never downloaded.
-        self._pkuseg: Any = spacy_pkuseg.pkuseg(model_name=str(_pkuseg_folder(self._model)))
+    def segment(text: str) -> list[str]:
+        return [word for part in text.split() for word in loaded.cut(part)]
 
-    @cached_property
-    def version(self) -> str:
-        """Version of the program."""
-        return _version("spacy-pkuseg")
-
-    def segment(self, text: str) -> list[str]:
-        """Return the words of a text."""
-        return [word for part in text.split() for word in self._pkuseg.cut(part)]
-
-
-def spacy_problem(model: str) -> str:
-    """Return why a model of spaCy cannot be used; empty if it can."""
-    if not _PACKAGE.fullmatch(model):
-        return f"segmenter=spacy:{model}: name an installed model, such as {DEFAULT_SPACY_MODEL}"
-    if find_spec("spacy") is None:
-        return "segmenter=spacy needs the package spacy: pip install spacy"
-    if find_spec(model) is None:
-        return f"segmenter=spacy:{model} needs its model: python -m spacy download {model}"
-    return ""
-
-
-def pkuseg_problem(model: str) -> str:
-    """Return why a model of pkuseg cannot be used; empty if it can."""
-    if not _PACKAGE.fullmatch(model):
-        return f"segmenter=pkuseg:{model}: name a model, such as {DEFAULT_PKUSEG_MODEL}"
-    if find_spec("spacy_pkuseg") is None:
-        return "segmenter=pkuseg needs the package spacy-pkuseg: pip install spacy-pkuseg"
-    folder = _pkuseg_folder(model)
-    if not folder.is_dir():
-        return (
-            f"segmenter=pkuseg:{model} needs its model in {folder}: download it from the releases "
-            "of https://github.com/explosion/spacy-pkuseg and unpack it there"
-        )
-    return ""
+    return Segmenter(f"pkuseg:{model}", _version("spacy-pkuseg"), segment)
 
 
 def _pkuseg_folder(model: str) -> Path:
-    home = os.environ.get("PKUSEG_HOME") or Path.home() / ".pkuseg"
-    return Path(home) / model
+    return Path(os.environ.get("PKUSEG_HOME") or Path.home() / ".pkuseg") / model
 
 
 def _version(package: str) -> str:
@@ -233,38 +197,89 @@ def _version(package: str) -> str:
         return "unknown"
 
 
+# Latin words, numbers and names such as e-mail, 2.5 and Ph.D, else single characters. Words of
+# Latin letters keep their hyphens and inner full stops, because the blank that separates them would
+# change the text.
+_CHARACTERS = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\S")
+
+SEGMENTERS: Mapping[str, Callable[[], Segmenter]] = {
+    "characters": lambda: Segmenter("characters", "", _CHARACTERS.findall),
+    "whitespace": lambda: Segmenter("whitespace", "", str.split),
+    "jieba": _jieba,
+    "nltk": _nltk,
+}
+
+
+@cache
+def segmenter_named(name: str) -> Segmenter:
+    """Return a segmenter; raise an error if there is none of this name, or if it is not installed.
+
+    Segmenters load their dictionaries once per process.
+    """
+    if problem := segmenter_problem(name):
+        raise GardenpathError(problem)
+    kind, _, model = name.partition(":")
+    if kind == "spacy":
+        return _spacy(model or _DEFAULT_SPACY_MODEL)
+    if kind == "pkuseg":
+        return _pkuseg(model or _DEFAULT_PKUSEG_MODEL)
+    return SEGMENTERS[name]()
+
+
+def segmenter_problem(name: str) -> str:
+    """Return why a segmenter cannot be used, before its data are loaded; empty if it can."""
+    kind, _, model = name.partition(":")
+    if kind == "spacy":
+        return _spacy_problem(model or _DEFAULT_SPACY_MODEL)
+    if kind == "pkuseg":
+        return _pkuseg_problem(model or _DEFAULT_PKUSEG_MODEL)
+    if name not in SEGMENTERS:
+        return f"unknown segmenter {name!r}; {nearest(name, [*SEGMENTERS, 'spacy', 'pkuseg'])}"
+    return jieba_problem() if name == "jieba" else ""
+
+
+def jieba_problem() -> str:
+    """Return why jieba cannot be used; empty if it can."""
+    if find_spec("jieba") is not None:
+        return ""
+    return "segmenter=jieba needs the package jieba: pip install 'gardenpath[annotate]'"
+
+
+def _spacy_problem(model: str) -> str:
+    if not _PACKAGE.fullmatch(model):
+        return f"segmenter=spacy:{model}: name an installed model, such as {_DEFAULT_SPACY_MODEL}"
+    if find_spec("spacy") is None:
+        return "segmenter=spacy needs the package spacy: pip install spacy"
+    if find_spec(model) is None:
+        return f"segmenter=spacy:{model} needs its model: python -m spacy download {model}"
+    return ""
+
+
+def _pkuseg_problem(model: str) -> str:
+    if not _PACKAGE.fullmatch(model):
+        return f"segmenter=pkuseg:{model}: name a model, such as {_DEFAULT_PKUSEG_MODEL}"
+    if find_spec("spacy_pkuseg") is None:
+        return "segmenter=pkuseg needs the package spacy-pkuseg: pip install spacy-pkuseg"
+    folder = _pkuseg_folder(model)
+    if folder.is_dir():
+        return ""
+    return (
+        f"segmenter=pkuseg:{model} needs its model in {folder}: download it from the releases "
+        "of https://github.com/explosion/spacy-pkuseg and unpack it there"
+    )
+
+
+def segmenter_label(segmenter: Segmenter) -> str:
+    """Return name and version, as they stand in results: ``jieba 0.42.1``."""
+    return f"{segmenter.name} {segmenter.version}".strip()
+
+
 # ----------------------------------------------------------------------------
-# English words by the rules of the Penn Treebank, as NLTK's ``word_tokenize`` has them.
-#
-# The rules need no data. NLTK writes straight quotes as the Treebank does; here they are put back,
-# so that the words are those of the text.
+# Quotation marks, in the text and as the Penn Treebank writes them.
 
 
 _QUOTES = ("``", "''")
 _STRAIGHT = ('"', "''", "``")
-
-
-class NltkSegmenter:
-    """Words and punctuation of an English sentence."""
-
-    name = "nltk"
-
-    @cached_property
-    def version(self) -> str:
-        """Version of NLTK."""
-        return version("nltk")
-
-    @cached_property
-    def _tokeniser(self) -> Any:
-        # Imported here because NLTK takes a second to load.
-        from nltk.tokenize.destructive import NLTKWordTokenizer
-
-        return NLTKWordTokenizer()
-
-    def segment(self, text: str) -> list[str]:
-        """Return the words of a sentence."""
-        joined = " ".join(text.split())
-        return list(restored(joined, self._tokeniser.tokenize(joined)))
 
 
 def restored(text: str, tokens: Sequence[str]) -> Iterator[str]:
@@ -302,101 +317,6 @@ def treebank_quotes(text: str, words: Sequence[str]) -> list[str]:
             written.append({"“": _QUOTES[0], "”": _QUOTES[1]}.get(word, word))
         position += len(word)
     return written
-
-
-# ----------------------------------------------------------------------------
-# Segmenters without a dictionary: every character a word, or words between blanks.
-
-
-# Latin words, numbers and names such as e-mail, 2.5 and Ph.D, else single characters.
-_CHARACTERS = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\S")
-
-
-class CharacterSegmenter:
-    """Every character is a word, except that what is written in Latin letters and digits is one.
-
-    Such words keep their hyphens and inner full stops, because the blank that separates words of
-    Latin letters would change the text.
-    """
-
-    name = "characters"
-    version = ""
-
-    def segment(self, text: str) -> list[str]:
-        """Return the characters of a text."""
-        return _CHARACTERS.findall(text)
-
-
-class WhitespaceSegmenter:
-    """Words are separated by blanks already."""
-
-    name = "whitespace"
-    version = ""
-
-    def segment(self, text: str) -> list[str]:
-        """Return what stands between blanks."""
-        return text.split()
-
-
-# ----------------------------------------------------------------------------
-# All segmenters, by name.
-
-
-class Segmenter(Protocol):
-    """Divides text into words, and is chosen by name."""
-
-    @property
-    def name(self) -> str:
-        """The name by which settings choose it."""
-
-    @property
-    def version(self) -> str:
-        """Version of the program that divides the text; empty for a rule of ours."""
-
-    def segment(self, text: str) -> list[str]:
-        """Return the words of a text, without blanks."""
-
-
-SEGMENTERS: Mapping[str, Callable[[], Segmenter]] = {
-    "characters": CharacterSegmenter,
-    "whitespace": WhitespaceSegmenter,
-    "jieba": JiebaSegmenter,
-    "nltk": NltkSegmenter,
-}
-# Segmenters of which there are several models, written ``spacy:zh_core_web_sm``.
-MODEL_SEGMENTERS: Mapping[str, Callable[[str], Segmenter]] = {
-    "spacy": SpacySegmenter,
-    "pkuseg": PkusegSegmenter,
-}
-
-
-@cache
-def segmenter_named(name: str) -> Segmenter:
-    """Return a segmenter; raise an error if there is none of this name, or if it is not installed.
-
-    Segmenters load their dictionaries once per process.
-    """
-    if problem := segmenter_problem(name):
-        raise GardenpathError(problem)
-    kind, _, model = name.partition(":")
-    return MODEL_SEGMENTERS[kind](model) if kind in MODEL_SEGMENTERS else SEGMENTERS[name]()
-
-
-def segmenter_problem(name: str) -> str:
-    """Return why a segmenter cannot be used, before its data are loaded; empty if it can."""
-    kind, _, model = name.partition(":")
-    if kind == "spacy":
-        return spacy_problem(model or DEFAULT_SPACY_MODEL)
-    if kind == "pkuseg":
-        return pkuseg_problem(model or DEFAULT_PKUSEG_MODEL)
-    if name not in SEGMENTERS:
-        return f"unknown segmenter {name!r}; {nearest(name, [*SEGMENTERS, *MODEL_SEGMENTERS])}"
-    return jieba_problem() if name == "jieba" else ""
-
-
-def segmenter_label(segmenter: Segmenter) -> str:
-    """Return name and version, as they stand in results: ``jieba 0.42.1``."""
-    return f"{segmenter.name} {segmenter.version}".strip()
 
 
 # ----------------------------------------------------------------------------
