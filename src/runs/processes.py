@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 from gardenpath.console import console, words_progress
 from gardenpath.data.sentence import OnWords
+from gardenpath.data.words.pieces import BoundaryChoice
 from gardenpath.errors import GardenpathError, RunError, ScoringStoppedError, StoppedError
 from gardenpath.eval.search.settings import SearchSettings
 from gardenpath.runs.run import Run
@@ -169,7 +170,7 @@ class ChunkOrder:
     """A chunk of a job, for a worker process; ``model`` is a run, its device, search and units."""
 
     job: int
-    model: tuple[Path, str, SearchSettings, str]
+    model: tuple[Path, str, SearchSettings, BoundaryChoice]
     store: Path
     key: str
     k_best: int | None
