@@ -120,13 +120,6 @@ class RawShard:
                     yield from _sentences(passage, file, task, language)
 
 
-def raw_shards(files: Sequence[RawFile], task: AnnotateTask) -> list[RawShard]:
-    """Divide files into shards; they depend on the files and the settings only."""
-    parts = [(file, piece) for file in files for piece in file.pieces(task)]
-    groups = in_groups(parts, lambda part: part[1].byte_count)
-    return [RawShard(tuple(group)) for group in groups]
-
-
 def _sentences(
     passage: Passage, file: RawFile, task: AnnotateTask, language: Language
 ) -> Iterator[FoundSentence | Skipped]:
@@ -288,7 +281,10 @@ class AnnotationWork:
     def segment(self, advance: Advance) -> int:
         """Divide all files into words; return the number of shards."""
         task, language = self._annotation.task, self._annotation.language
-        shards = raw_shards(self._annotation.files, task)
+        # Shards depend on the files and the settings only.
+        parts = [(file, piece) for file in self._annotation.files for piece in file.pieces(task)]
+        groups = in_groups(parts, lambda part: part[1].byte_count)
+        shards = [RawShard(tuple(group)) for group in groups]
         self._share(
             partial(_segment, shards, task, language, self._folder),
             self._waiting("words", len(shards), advance),
@@ -372,7 +368,11 @@ class AnnotationWork:
         if not counts:
             said = ", ".join(f"{reason} {count:,}" for reason, count in sorted(reasons.items()))
             raise GardenpathError(f"no sentence is left: {said or 'the files are empty'}")
-        _write_log(folder / LEFT_OUT_FILE, skipped)
+        with whole_file(folder / LEFT_OUT_FILE) as path, path.open("w", encoding="utf-8") as file:
+            file.write("file\tline\treason\tdetail\n")
+            for left in skipped:
+                cells = (left.path, str(left.line), left.reason, left.detail)
+                file.write("\t".join(" ".join(cell.split()) for cell in cells) + "\n")
         summary = {
             "files": len(self._annotation.paths),
             "sentences": {split: counts[split] for split in self._splits()},
@@ -479,14 +479,6 @@ def _parse(parser: TreeParser, folder: Path, number: int, advance: Advance) -> N
 
 def _shown(sentence: FoundSentence) -> str:
     return " ".join(sentence.words)[:SHOWN_CHARACTERS]
-
-
-def _write_log(path: Path, skipped: Sequence[Skipped]) -> None:
-    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.write("file\tline\treason\tdetail\n")
-        for line in skipped:
-            cells = (line.path, str(line.line), line.reason, line.detail)
-            file.write("\t".join(" ".join(cell.split()) for cell in cells) + "\n")
 
 
 # ----------------------------------------------------------------------------

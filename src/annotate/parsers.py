@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
-from gardenpath.data.trees.tree import Tree, format_tree, parse_tree
+from gardenpath.data.trees.tree import Tree, format_tree, parse_tree, without_outer
 from gardenpath.data.words.vocabulary import Language
 from gardenpath.errors import GardenpathError, RunError
 from gardenpath.eval.search.settings import SearchSettings
@@ -82,7 +82,7 @@ class _OutsideParser(abc.ABC):
                 f"{self.label}: a tree has other words than its sentence; use another version"
             )
         return [
-            format_tree(with_words(_inner(tree), words))
+            format_tree(with_words(without_outer(tree, _OUTER), words))
             for tree, words in zip(trees, sentences, strict=True)
         ]
 
@@ -163,13 +163,6 @@ class StanzaParser(_OutsideParser):
         # Blanks within a word would divide it, and words are without blanks.
         document = self._loaded([list(words) for words in sentences])
         return (parse_tree(str(sentence.constituency)) for sentence in document.sentences)
-
-
-def _inner(tree: Tree) -> Tree:
-    """Drop the bracket around the whole tree, unless it is the only constituent."""
-    only = tree.children[0]
-    is_outer = tree.label in _OUTER and len(tree.children) == 1
-    return only if is_outer and isinstance(only, Tree) and not only.is_preterminal else tree
 
 
 # ----------------------------------------------------------------------------

@@ -396,13 +396,6 @@ class TextLine:
     document: int | None = None
 
 
-def sgml_lines(lines: Iterable[tuple[int, str]], settings: RawSettings) -> Iterator[TextLine]:
-    """Yield the lines of the texts of a file, without tags and with entities resolved."""
-    reading = _Reading(settings)
-    for number, line in _with_whole_tags(lines):
-        yield from reading.line(number, without_comments(line))
-
-
 def without_comments(line: str) -> str:
     """Remove the comments that begin and end on a line."""
     kept = []
@@ -431,6 +424,7 @@ class _Reading:
 
     def line(self, number: int, line: str) -> Iterator[TextLine]:
         """Yield what a line contains; a blank line within a text is yielded as it is."""
+        line = without_comments(line)
         position = 0
         parts: list[str] = []
         has_tag = False
@@ -567,7 +561,10 @@ def read_passages(
         yield from _passages(_plain_lines(noted(), settings), problems, None)
     else:
         has_text = False
-        for passage in _passages(sgml_lines(noted(), settings), problems, 1):
+        reading = _Reading(settings)
+        # Without tags, and with entities resolved.
+        texts = (reading.line(*line) for line in _with_whole_tags(noted()))
+        for passage in _passages(itertools.chain.from_iterable(texts), problems, 1):
             has_text = has_text or isinstance(passage, Passage)
             yield passage
         if not has_text:

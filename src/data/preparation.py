@@ -235,17 +235,6 @@ def sentences_read(shard: Shard, folder: Path) -> int | None:
     return sentences if is_whole else None
 
 
-def blocks_of(shard: Shard, folder: Path) -> Iterator[SentenceBlock]:
-    """Yield the blocks of a shard that was read, one at a time."""
-    count = int(parse_json(_marker(shard, folder).read_text(encoding="utf-8"))["blocks"])
-    for number in range(count):
-        path = _block_path(shard, folder, number)
-        block = SentenceBlock.load(path)
-        if block is None:
-            raise GardenpathError(f"{path}: is damaged; start again, and it is read once more")
-        yield block
-
-
 def _shards(split: Split, reader: Reader, settings: CorpusSettings) -> list[Shard]:
     if reader.has_trees:
         # For all shards of a split, its beginning decides whether it has parts of speech.
@@ -384,8 +373,16 @@ class Merge:
 
     def _blocks(self, split: str) -> Iterator[SentenceBlock]:
         for shard in self._shards:
-            if shard.split == split:
-                yield from blocks_of(shard, self._folder)
+            if shard.split != split:
+                continue
+            marker = parse_json(_marker(shard, self._folder).read_text(encoding="utf-8"))
+            for number in range(int(marker["blocks"])):
+                path = _block_path(shard, self._folder, number)
+                block = SentenceBlock.load(path)
+                if block is None:
+                    problem = "is damaged; start again, and it is read once more"
+                    raise GardenpathError(f"{path}: {problem}")
+                yield block
 
 
 # ----------------------------------------------------------------------------

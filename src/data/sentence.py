@@ -227,17 +227,14 @@ def tries_by_start(sentences: Sequence[Tokens], *, is_shared: bool, most: int) -
     Without sharing, each sentence has its own trie. Tries with long sentences come first, so that
     no long sentence is left alone at the end.
     """
-    groups = _by_first_token(sentences, most) if is_shared else ([n] for n in _sorted(sentences))
+    in_order = _sorted(sentences)
+    groups = [[number] for number in in_order]
+    if is_shared:
+        same = itertools.groupby(in_order, key=lambda n: sentences[n][:1].tolist())
+        alike = [list(numbers) for _, numbers in same]
+        groups = [part[n : n + most] for part in alike for n in range(0, len(part), most)]
     tries = [_trie(sentences, members) for members in groups]
     return sorted(tries, key=lambda trie: -trie.length)
-
-
-def _by_first_token(sentences: Sequence[Tokens], most: int) -> Iterator[list[int]]:
-    first = itertools.groupby(_sorted(sentences), key=lambda n: sentences[n][:1].tolist())
-    for _, same_start in first:
-        members = list(same_start)
-        for begin in range(0, len(members), most):
-            yield members[begin : begin + most]
 
 
 def _sorted(sentences: Sequence[Tokens]) -> list[int]:

@@ -24,7 +24,7 @@ from gardenpath.data.readers.base import (
     listed_ids,
 )
 from gardenpath.data.sentence import SPLITS, Sentence, Source
-from gardenpath.data.trees.tree import Tree, read_tree_file, read_trees
+from gardenpath.data.trees.tree import Tree, read_tree_file, read_trees, without_outer
 from gardenpath.errors import InputError, MissingCorpusError
 from gardenpath.store.files import digest, fingerprint, read_text
 
@@ -390,7 +390,7 @@ class _Release:
         """Yield the trees of a document with their line numbers, without the label ROOT."""
         file = self.texts[name]
         for line, tree in read_trees(file.text.splitlines(), path=file.path):
-            yield line, without_root(tree)
+            yield line, without_outer(tree, (_ROOT_LABEL,))
 
     def _splits(self) -> tuple[str, str]:
         """Return the path and the text of the lists of documents."""
@@ -426,10 +426,3 @@ def partitions_of(text: str, *, path: str) -> dict[str, list[str]]:
             seen.add(name)
             current.append(name)
     return lists
-
-
-def without_root(tree: Tree) -> Tree:
-    """Drop the bracket ROOT around a constituent; around a single word it is the only one."""
-    only = tree.children[0]
-    is_outer = tree.label == _ROOT_LABEL and len(tree.children) == 1
-    return only if is_outer and isinstance(only, Tree) and not only.is_preterminal else tree

@@ -9,7 +9,7 @@ The running example of this package is the tree of *the hungry cat meows*::
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -125,6 +125,13 @@ class Tree:
             else:
                 pieces.append(")")
         return "".join(pieces).lstrip()
+
+
+def without_outer(tree: Tree, labels: Collection[str]) -> Tree:
+    """Drop a bracket with one of these labels around a constituent, unless it is the only one."""
+    only = tree.children[0]
+    is_outer = tree.label in labels and len(tree.children) == 1
+    return only if is_outer and isinstance(only, Tree) and not only.is_preterminal else tree
 
 
 def from_events(events: Iterable[Event]) -> Tree:

@@ -38,16 +38,6 @@ def has_han(text: str) -> bool:
     return _HAN.search(text) is not None
 
 
-def han_count(text: str) -> int:
-    """Return the number of Chinese characters of a text."""
-    return len(_HAN.findall(text))
-
-
-def chinese_parts(chunk: str) -> tuple[str, ...]:
-    """Divide what stands between spaces: punctuation marks are words of their own."""
-    return tuple(_MARKS_OR_WORDS.findall(chunk))
-
-
 # ----------------------------------------------------------------------------
 # English text as words of treebanks: punctuation and clitics are words of their own.
 #
@@ -381,14 +371,14 @@ class WritingStyle:
         if self.keeps(chunk):
             return (chunk,)
         if any(mark in chunk for mark in CHINESE_MARKS) and has_han(chunk):
-            return chinese_parts(chunk)
+            return tuple(_MARKS_OR_WORDS.findall(chunk))
         return english_parts(chunk, is_last, self.splits_clitics)
 
     def _segmenter(self, chunks: Sequence[str], source: Source) -> str | None:
         """Return what divides a sentence; refuse Chinese without blanks if nothing does."""
         if self.segmenter is not None and any(map(has_han, chunks)):
             return self.segmenter
-        has_blanks = len(chunks) > 1 or han_count(chunks[0]) < 2
+        has_blanks = len(chunks) > 1 or len(_HAN.findall(chunks[0])) < 2
         if has_blanks or self.keeps(chunks[0]):
             return None
         if self.without_blanks is None:
