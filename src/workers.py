@@ -21,7 +21,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, Pipe, wait
 from multiprocessing.reduction import ForkingPickler
-from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from gardenpath.errors import RunError
@@ -117,12 +116,7 @@ class WorkerPool(Generic[Item]):
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop()
 
     def _stop(self) -> None:
