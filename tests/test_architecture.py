@@ -18,7 +18,7 @@ MODULES = [path for path in OURS if path.name != "__init__.py"]
 # The parts of the core, from the ground up: each may import those before it. Imports inside
 # functions and under TYPE_CHECKING count. The front door (src/__init__.py) is no layer.
 LAYERS = (
-    ("errors", "util", "safe_text", "registry"),
+    ("errors", "util", "safe_text", "registry", "workers"),
     ("settings.schema", "store"),
     ("data",),
     ("console",),

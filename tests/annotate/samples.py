@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import functools
+import os
+import signal
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -40,6 +42,10 @@ sleep. The cat sleeps!
 </TEXT>
 </DOC>
 """
+
+
+# Set in the environment of workers that are killed when they parse.
+KILLED = "GARDENPATH_TEST_KILLED_PARSER"
 
 
 def write_raw(folder: Path, *, copies: int = 1) -> Path:
@@ -115,12 +121,19 @@ class Berkeley:
             raise LookupError(model)
 
     def parse_sents(self, sentences: Iterable[InputSentence]) -> Iterator[NestedTree]:
+        if KILLED in os.environ:
+            os.kill(os.getpid(), signal.SIGKILL)
         return (NestedTree(one.words) for one in sentences)
 
 
-def install_benepar(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The Berkeley Neural Parser, with its English model only."""
+def install_benepar(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """The Berkeley Neural Parser, with its English model only; worker processes have it too."""
     install(monkeypatch, "benepar", Parser=Berkeley, InputSentence=InputSentence)
+    packages = folder / "packages"
+    packages.mkdir()
+    names = "Berkeley as Parser, InputSentence"
+    (packages / "benepar.py").write_text(f"from {__name__} import {names}\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(packages)
 
 
 def install_stanza(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from pathlib import Path
 
 import pytest
 
 from gardenpath.annotate import annotation as annotation_work
-from gardenpath.annotate import annotation as raw_shards
 from gardenpath.annotate.annotation import read_checked, write_checked
 from gardenpath.data.readers import base as pieces
 from gardenpath.data.readers.files import BracketFiles, TextFiles
@@ -19,6 +16,7 @@ from gardenpath.errors import ConfigError, GardenpathError, InputError, RunError
 from gardenpath.settings.compose import load_settings
 from gardenpath.store.manifest import read_results_manifest
 from tests.annotate.samples import (
+    KILLED,
     Berkeley,
     InputSentence,
     annotate,
@@ -160,7 +158,7 @@ def test_what_is_not_installed(raw: Path, tmp_path: Path) -> None:
 
 
 def test_benepar(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install_benepar(monkeypatch)
+    install_benepar(monkeypatch, tmp_path)
     annotate(raw, tmp_path / "out", "task.language=en", "task.processes=1")
     found = lines(tmp_path / "out" / "train.txt")
     assert found[1] == "(S (X The) (X cat) (X sleeps) (X !))"
@@ -185,7 +183,7 @@ def test_stanza(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_parser_with_other_words_is_refused(
     raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install_benepar(monkeypatch)
+    install_benepar(monkeypatch, tmp_path)
     whole = Berkeley.parse_sents
     monkeypatch.setattr(
         Berkeley, "parse_sents", lambda self, given: whole(self, [_shorter(one) for one in given])
@@ -231,10 +229,9 @@ def test_runs_that_cannot_parse(folder: Path, raw: Path, tmp_path: Path) -> None
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Shards of a few sentences, and a parser that is fast."""
-    for module in (pieces, raw_shards):
-        monkeypatch.setattr(module, "PIECE_BYTES", 300)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 300)
     monkeypatch.setattr(annotation_work, "PARSED_TOGETHER", 5)
-    install_benepar(monkeypatch)
+    install_benepar(monkeypatch, tmp_path)
     return write_raw(tmp_path / "raw", copies=40)
 
 
@@ -254,8 +251,7 @@ def test_the_number_of_processes_changes_nothing(small: Path, tmp_path: Path) ->
 def test_shards_change_nothing(small: Path, tmp_path: Path) -> None:
     with_trees(small, tmp_path / "out")
     with pytest.MonkeyPatch.context() as patch:
-        for module in (pieces, raw_shards):
-            patch.setattr(module, "PIECE_BYTES", 10**6)
+        patch.setattr(pieces, "PIECE_BYTES", 10**6)
         patch.setattr(annotation_work, "PARSED_TOGETHER", 10**6)
         with_trees(small, tmp_path / "whole")
     assert content(tmp_path / "out") == content(tmp_path / "whole")
@@ -304,7 +300,7 @@ def test_a_killed_process_is_named(
 ) -> None:
     with_trees(small, tmp_path / "alone")
     with monkeypatch.context() as patch:
-        patch.setattr(Berkeley, "parse_sents", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        patch.setenv(KILLED, "1")
         with pytest.raises(RunError, match=r"exit code -9.*task\.processes"):
             with_trees(small, tmp_path / "out", processes=2)
     with_trees(small, tmp_path / "out", processes=2)

@@ -147,10 +147,11 @@ def test_of_two_trainings_one_has_the_folder(tmp_path: Path) -> None:
 def test_workers_end_with_their_parent(folder: Path, text: Path, tmp_path: Path) -> None:
     """Neither kill -9 nor SIGTERM of a command leaves a process behind."""
     program = (
-        "from gardenpath.runs.processes import WorkerPool\n"
-        "with WorkerPool(2) as pool:\n"
-        "    print(*[one.pid for one in pool.workers], flush=True)\n"
-        "    for _ in pool.events(): pass\n"
+        "import time\n"
+        "from gardenpath.workers import WorkerPool\n"
+        "with WorkerPool(2, print) as pool:\n"
+        "    print(*[worker.pid for worker in pool.workers], flush=True)\n"
+        "    time.sleep(100)\n"
     )
     for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
         parent = subprocess.Popen(

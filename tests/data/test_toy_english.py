@@ -20,6 +20,7 @@ from gardenpath.data.trees.tree import Tree
 from tests.data.pcfg_tools import (
     SHIPPED,
     assert_one_tree_each,
+    expected_length,
     expected_word_counts,
     shape,
     subtrees,
@@ -134,7 +135,7 @@ def test_size() -> None:
     assert 250 <= len(grammar().words) <= 400
     assert all(word == word.lower() for word in grammar().words)
     assert len(grammar().categories) < 400
-    assert 9.0 <= grammar().expected_length <= 12.0
+    assert 9.0 <= expected_length(grammar()) <= 12.0
 
 
 def test_lengths_have_a_short_tail() -> None:

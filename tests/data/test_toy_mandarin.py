@@ -18,6 +18,7 @@ from gardenpath.data.trees.tree import Tree
 from tests.data.pcfg_tools import (
     SHIPPED,
     assert_one_tree_each,
+    expected_length,
     expected_word_counts,
     shape,
     subtrees,
@@ -153,7 +154,7 @@ FREQUENCIES: dict[str, tuple[Callable[[Tree], bool], float]] = {
 
 def test_size(grammar: Grammar) -> None:
     assert 250 <= len(grammar.words) <= 400
-    assert 9.0 <= grammar.expected_length <= 12.0
+    assert 9.0 <= expected_length(grammar) <= 12.0
     assert len(grammar.categories) <= 500
 
 

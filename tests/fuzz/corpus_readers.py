@@ -20,6 +20,7 @@ from gardenpath.eval.surprisal.inputs import read_given
 from gardenpath.models.ngram.arpa import read_arpa
 from gardenpath.models.ngram.model import NgramModel
 from gardenpath.store.files import read_text
+from tests.data.pcfg_tools import expected_length
 from tests.fuzz.reader import Reader, lines_of, on_disk, scratch
 from tests.models.ngram.oracles import write_arpa
 
@@ -98,7 +99,7 @@ def _grammar(content: bytes) -> None:
     grammar = parse_grammar(lines_of(content), path="grammar")
     for rules in grammar.rules.values():
         assert abs(sum(rule.probability for rule in rules) - 1.0) < 1e-6
-    assert grammar.expected_length > 0.0 and grammar.derivation_entropy_bits >= -1e-9
+    assert expected_length(grammar) > 0.0 and grammar.derivation_entropy_bits >= -1e-9
 
 
 def _arpa(content: bytes) -> None:

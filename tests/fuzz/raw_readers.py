@@ -15,7 +15,7 @@ from gardenpath.annotate.raw import (
     passage_sentences,
     read_passages,
 )
-from gardenpath.data.readers.base import Piece
+from gardenpath.data.readers.base import FileRange
 from gardenpath.data.readers.treebanks import GumTreebank, partitions_of
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.words.vocabulary import Language
@@ -52,7 +52,7 @@ def _raw_text(content: bytes) -> None:
     for language in _LANGUAGES:
         encoding = chosen_encoding(path, settings, language)
         format = format_of(path, settings, encoding)
-        for one in read_passages(Piece(path), settings, encoding=encoding, format=format):
+        for one in read_passages(FileRange(path), settings, encoding=encoding, format=format):
             if isinstance(one, Passage):
                 _check_sentences(one, language)
             else:

@@ -21,10 +21,11 @@ from gardenpath.errors import ConfigError, RunError, ScoringStoppedError, Stoppe
 from gardenpath.runs import processes as automatic
 from gardenpath.runs import processes as spreading
 from gardenpath.runs.parsing import parsed
-from gardenpath.runs.processes import LostWorkerError, ScoringJob, Worker, spread_jobs
+from gardenpath.runs.processes import LostWorkerError, ScoringJob, spread_jobs
 from gardenpath.settings.schema import plain, read
 from gardenpath.settings.tasks import PerplexityTask, SuiteTask
 from gardenpath.store.surprisals import SurprisalStore
+from gardenpath.workers import Worker
 from tests.toy_runs import run_of
 
 _SUBJECTS = ("the boys", "the man", "the boys that knew", "the man that the boys knew")
@@ -75,11 +76,11 @@ def test_a_killed_worker_is_named_and_the_stored_chunks_are_kept(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs = jobs_of(folder, tmp_path / "s.sqlite")
-    started: list[Worker] = []
+    started: list[Worker[Any]] = []
     begin = Worker.__init__
 
-    def noticed(worker: Worker) -> None:
-        begin(worker)
+    def noticed(worker: Worker[Any], task: Any) -> None:
+        begin(worker, task)
         started.append(worker)
 
     def kill_one() -> None:
@@ -87,16 +88,14 @@ def test_a_killed_worker_is_named_and_the_stored_chunks_are_kept(
             time.sleep(0.01)
         os.kill(started[0].pid, signal.SIGKILL)
 
-    give = Worker.give
+    send = Worker.send
 
-    def wait_for_the_kill(worker: Worker, number: int, message: dict[str, Any]) -> None:
-        if any(stored(jobs)):
-            worker.task = number  # and never told
-        else:
-            give(worker, number, message)
+    def wait_for_the_kill(worker: Worker[Any], content: object) -> None:
+        if not any(stored(jobs)):
+            send(worker, content)
 
     monkeypatch.setattr(Worker, "__init__", noticed)
-    monkeypatch.setattr(Worker, "give", wait_for_the_kill)
+    monkeypatch.setattr(Worker, "send", wait_for_the_kill)
     killer = threading.Thread(target=kill_one)
     killer.start()
     with pytest.raises(RunError, match=r"was killed \(SIGKILL\).* chunks are stored"):
@@ -156,7 +155,7 @@ def test_a_run_that_cannot_be_scored_is_left_to_the_caller(
 def test_no_process_is_started_for_little_work(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spreading, "WorkerPool", lambda _count: pytest.fail("started"))
+    monkeypatch.setattr(spreading, "WorkerPool", lambda *_: pytest.fail("started"))
     job = ScoringJob(run_of(folder, "lstm", store=tmp_path / "s.sqlite"), SENTENCES)
     spread_jobs([job], 4)
     assert not job.missing()

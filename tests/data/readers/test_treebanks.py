@@ -360,7 +360,7 @@ REPOSITORY = Path(__file__).parents[3]
 READ_WITHOUT_DATA = """
 import nltk
 nltk.data.path.clear()
-from gardenpath.data.readers.nltk_corpora import {reader}
+from gardenpath.data.readers.treebanks import {reader}
 from gardenpath.errors import MissingCorpusError
 try:
     list({reader}(root={root!r}).read("train"))
