@@ -64,9 +64,14 @@ def loaded(folder: RunFolder) -> Run:
     return Run(folder.path, device="cpu")
 
 
+def weights(folder: RunFolder) -> bytes:
+    """The weights of a run, as they are stored."""
+    return (folder / "weights.safetensors").read_bytes()
+
+
 def metrics(folder: RunFolder) -> list[dict[str, str]]:
     """The rows of ``metrics.csv``, without how long they took."""
-    with folder.metrics_path.open(encoding="utf-8", newline="") as file:
+    with (folder / "metrics.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
 

@@ -156,7 +156,7 @@ def _seed(folder: Path, number: int) -> RunFolder:
 def _trained_by(run: RunFolder) -> int:
     """The process that trains a run, once it has trained for an epoch."""
     for _ in range(400):
-        if run.metrics_path.is_file():
+        if (run / "metrics.csv").is_file():
             return int(json.loads((run.path / ".lock.json").read_text(encoding="utf-8"))["pid"])
         time.sleep(0.1)
     raise AssertionError(f"nothing is training in {run.path}")

@@ -356,4 +356,4 @@ def _curve(run: Run) -> Curve | None:
     manifest = run.folder.manifest()
     if manifest is not None and METRICS_FILE in manifest.files:
         run.folder.verify(METRICS_FILE)
-    return Curve.read(run.folder.metrics_path, run.name)
+    return Curve.read(run.folder / METRICS_FILE, run.name)

@@ -2,7 +2,7 @@
 
 ::
 
-    gardenpath.json       marker of a run folder, with its format
+    manifest.json         kind, format, sizes and checksums; marks the folder from the beginning on
     config.yaml           complete configuration, resolved
     vocabulary.json       and subwords.model if the units are subword pieces
     weights.safetensors   best weights (neural models), or the n-gram tables
@@ -12,12 +12,11 @@
     checkpoints/last.ckpt  state from which an interrupted run resumes
     failure.json          why the training ended without a result; removed when it starts again
     diverged/             batch and sentences of an infinite loss
-    manifest.json         sizes and checksums of the files above that evaluation reads
     result.json           final results; written last, it marks a finished run
     .lock                 held by the training process
 
-:mod:`gardenpath.store.run_claim` claims and writes run folders. Runs of format 1
-have no marker, no manifest and no ``format`` in ``config.yaml``.
+Everybody who reads a run does so through :class:`RunFolder`, which writes nothing; only
+:mod:`gardenpath.store.run_claim` claims and writes run folders.
 """
 
 from __future__ import annotations
@@ -44,12 +43,17 @@ from gardenpath.store.files import (
     remove_tree,
     sha256_of,
 )
-from gardenpath.store.manifest import MANIFEST_FILE, Manifest, read_manifest, verify_files
+from gardenpath.store.manifest import (
+    MANIFEST_FILE,
+    Manifest,
+    kind_of_folder,
+    read_manifest,
+    verify_files,
+)
 
 RUN_KIND = "run"
 RUN_FORMAT = 2
 
-MARKER_FILE = "gardenpath.json"
 CONFIG_FILE = "config.yaml"
 VOCABULARY_FILE = "vocabulary.json"
 SUBWORDS_FILE = "subwords.model"
@@ -62,6 +66,8 @@ CHECKPOINT_FILE = "checkpoints/last.ckpt"
 FAILURE_FILE = "failure.json"
 DIVERGED_FOLDER = "diverged"
 LOCK_FILE = ".lock"
+# What a training writes at its start and changes no more.
+START_FILES = (CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE)
 
 # The entry of the final results that marks a model that others trained.
 ADOPTED_RESULT = "adopted"
@@ -72,74 +78,17 @@ _BY_HAND = "if it was changed by hand, restore it, or delete manifest.json to us
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The paths and files of a run."""
+    """The files of a run: ``folder / WEIGHTS_FILE`` is the path of its weights."""
 
     path: Path
 
-    @property
-    def marker_path(self) -> Path:
-        """The marker of a run folder."""
-        return self.path / MARKER_FILE
-
-    @property
-    def config_path(self) -> Path:
-        """The configuration."""
-        return self.path / CONFIG_FILE
-
-    @property
-    def vocabulary_path(self) -> Path:
-        """The vocabulary of the model."""
-        return self.path / VOCABULARY_FILE
-
-    @property
-    def subwords_path(self) -> Path:
-        """The subword segmentation; absent if the units are whole words."""
-        return self.path / SUBWORDS_FILE
-
-    @property
-    def weights_path(self) -> Path:
-        """The weights of the model."""
-        return self.path / WEIGHTS_FILE
-
-    @property
-    def metrics_path(self) -> Path:
-        """The metrics of each epoch."""
-        return self.path / METRICS_FILE
-
-    @property
-    def result_path(self) -> Path:
-        """The final results."""
-        return self.path / RESULT_FILE
-
-    @property
-    def log_path(self) -> Path:
-        """The log of the training."""
-        return self.path / LOG_FILE
-
-    @property
-    def checkpoint_path(self) -> Path:
-        """The checkpoint of an unfinished training."""
-        return self.path / CHECKPOINT_FILE
-
-    @property
-    def failure_path(self) -> Path:
-        """Why the training ended without a result."""
-        return self.path / FAILURE_FILE
-
-    @property
-    def diverged_path(self) -> Path:
-        """The folder for the batch whose loss was infinite."""
-        return self.path / DIVERGED_FOLDER
-
-    @property
-    def lock_path(self) -> Path:
-        """The lock of the training process."""
-        return self.path / LOCK_FILE
+    def __truediv__(self, name: str) -> Path:
+        return self.path / name
 
     @property
     def is_finished(self) -> bool:
         """Whether the run is finished."""
-        return self.result_path.is_file()
+        return (self / RESULT_FILE).is_file()
 
     @property
     def is_adopted(self) -> bool:
@@ -149,15 +98,17 @@ class RunFolder:
     @property
     def is_begun(self) -> bool:
         """Whether a run was started here."""
-        return self.config_path.is_file()
+        return (self / CONFIG_FILE).is_file()
 
     @property
     def is_marked(self) -> bool:
-        """Whether the folder is a run folder: by its marker, or by the files of format 1."""
-        return has_marker(self.path) or (self.is_begun and self.vocabulary_path.is_file())
+        """Whether the folder is a run folder: by its manifest, or else by its files."""
+        if kind_of_folder(self.path) == RUN_KIND:
+            return True
+        return self.is_begun and (self / VOCABULARY_FILE).is_file()
 
     def config(self) -> dict[str, Any]:
-        """Return the configuration of the run, in the current format; verified if finished."""
+        """Return the configuration of the run, compared with the manifest if available."""
         try:
             content = _parsed_yaml(self._text(CONFIG_FILE, f"{_RETRAIN}; {_BY_HAND}"))
         except (OSError, ValueError) as error:
@@ -166,43 +117,47 @@ class RunFolder:
                 f"{_RETRAIN}"
             ) from error
         if not isinstance(content, dict):
-            raise DamagedRunError(f"{self.config_path}: not a configuration; train again")
-        try:
-            return upgraded(content)
-        except ValueError as error:
-            raise DamagedRunError(f"{self.config_path}: {error}") from error
+            raise DamagedRunError(f"{self / CONFIG_FILE}: not a configuration; train again")
+        number = content.get("format", 1)
+        if number == 1:
+            problem = "is of a version before 0.2.0, whose runs are no longer read; train again"
+            raise DamagedRunError(f"{self / CONFIG_FILE}: {problem}")
+        if number != RUN_FORMAT:
+            raise DamagedRunError(
+                f"{self / CONFIG_FILE}: format {number!r} is unknown; this version reads "
+                f"{RUN_FORMAT}: update Gardenpath"
+            )
+        return stored_config(copy.deepcopy(content))
 
     def result(self) -> dict[str, Any]:
         """Return the final results of a finished run, verified."""
         try:
-            text = self._text(RESULT_FILE, _RETRAIN)
+            content: Any = parse_json(self._text(RESULT_FILE, _RETRAIN))
+            if not isinstance(content, dict):
+                raise ValueError("it is not an object of JSON")
         except OSError as error:
             raise RunError(
                 f"{self.path}: the run is not finished ({_why(error)}); continue it with "
                 "'python train.py … existing=resume', or use its best weights so far with "
                 "unfinished=include"
             ) from error
-        except UnicodeDecodeError as error:
-            raise DamagedRunError(f"{self.result_path}: is damaged: {error}; {_RETRAIN}") from error
-        try:
-            content: Any = parse_json(text)
-            if not isinstance(content, dict):
-                raise ValueError("it is not an object of JSON")
         except ValueError as error:
-            raise DamagedRunError(f"{self.result_path}: is damaged: {error}; {_RETRAIN}") from error
+            problem = f"is damaged: {error}; {_RETRAIN}"
+            raise DamagedRunError(f"{self / RESULT_FILE}: {problem}") from error
         return content
 
     def _text(self, name: str, remedy: str) -> str:
         """Read a text file; compare it with the manifest, if that is available."""
-        data = (self.path / name).read_bytes()
-        manifest = self.manifest()
-        if manifest is not None and digest(data) != _recorded(self.path, manifest, name):
-            raise _unequal(self.path / name, remedy)
+        data = (self / name).read_bytes()
+        self._require_recorded(name, digest(data), remedy)
         return data.decode("utf-8")
 
     def manifest(self) -> Manifest | None:
-        """Return the manifest; None for unfinished runs and runs of format 1."""
-        if not (self.path / MANIFEST_FILE).is_file():
+        """Return the manifest; None if there is none, for example because a user has deleted it.
+
+        That of an unfinished run has only the files that its training wrote at the start.
+        """
+        if not (self / MANIFEST_FILE).is_file():
             return None
         try:
             return read_manifest(self.path, kind=RUN_KIND, format=RUN_FORMAT, remedy=_RETRAIN)
@@ -212,149 +167,86 @@ class RunFolder:
     def verify(self, *names: str) -> None:
         """Compare files with the checksums of the manifest, if available.
 
-        Without ``names``, all files of the manifest are compared. A :class:`DamagedRunError` names
-        the damaged file.
+        Without ``names``, all files of the manifest are compared; of an unfinished run, those that
+        no longer change. A :class:`DamagedRunError` names the damaged file.
         """
         manifest = self.manifest()
         if manifest is None:
             return
+        if not names and not self.is_finished:
+            names = tuple(name for name in START_FILES if name in manifest.files)
         try:
             verify_files(self.path, manifest, remedy=_RETRAIN, names=names or None)
         except RunError as error:
             raise DamagedRunError(str(error)) from error
 
-    def verify_start(self) -> None:
-        """Compare the files that a training wrote at its start with the marker, if it knows them.
-
-        This is for unfinished runs, which have no manifest yet.
-        """
-        try:
-            content = parse_json(self.marker_path.read_text(encoding="utf-8"))
-            recorded = dict(content.get("files", {}))
-        except FileNotFoundError:
-            return
-        except (OSError, ValueError, TypeError, AttributeError) as error:
-            raise DamagedRunError(
-                f"{self.marker_path}: cannot be read ({_why(error)}); {_RETRAIN}"
-            ) from error
-        for name in (CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE):
-            if name in recorded and self.verified_sha256(name) != recorded[name]:
-                raise _unequal(self.path / name, _RETRAIN, "at the start of the training")
-
     def verified_sha256(self, name: str) -> str:
         """Return the SHA-256 of a file, which must be that of the manifest, if available."""
-        path, manifest = self.path / name, self.manifest()
+        path = self / name
         try:
-            found = sha256_of(path)
+            checksum = sha256_of(path)
         except OSError as error:
             raise DamagedRunError(f"{path}: cannot be read ({_why(error)}); {_RETRAIN}") from error
-        if manifest is not None and found != _recorded(self.path, manifest, name):
-            raise _unequal(path, _RETRAIN)
-        return found
+        self._require_recorded(name, checksum, _RETRAIN)
+        return checksum
+
+    def _require_recorded(self, name: str, checksum: str, remedy: str) -> None:
+        """Compare a checksum with the manifest; what a training still changes is not in it yet."""
+        manifest = self.manifest()
+        record = None if manifest is None else manifest.files.get(name)
+        if record is not None and record.sha256 != checksum:
+            problem = "is damaged: it does not have the checksum recorded in the manifest"
+            raise DamagedRunError(f"{self / name}: {problem}; {remedy}")
+        if record is None and manifest is not None and self.is_finished:
+            problem = f"is not in {MANIFEST_FILE} next to it"
+            raise DamagedRunError(f"{self / name}: {problem}; {_RETRAIN}")
 
     def known_fingerprint(self) -> str:
         """Return the fingerprint recorded in the manifest, or else that of the files."""
         manifest = self.manifest()
-        return self.fingerprint() if manifest is None else manifest.fingerprint
+        return (manifest.fingerprint if manifest else "") or self.fingerprint()
 
     def fingerprint(self, files: Sequence[str] | None = None) -> str:
         """Return a hash that identifies the model: of the files that determine its numbers.
 
         ``files`` are those of a model that was adopted, besides the configuration.
         """
-        names: Sequence[str] = (CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE, WEIGHTS_FILE)
-        if files is not None:
-            names = (CONFIG_FILE, *files)
+        names = [CONFIG_FILE, *(files or ())]
+        if files is None:
+            names += [VOCABULARY_FILE, WEIGHTS_FILE]
+            names += [SUBWORDS_FILE] if (self / SUBWORDS_FILE).exists() else []
         try:
-            return fingerprint(
-                RUN_KIND,
-                RUN_FORMAT,
-                files={
-                    name: sha256_of(self.path / name)
-                    for name in names
-                    if name != SUBWORDS_FILE or self.subwords_path.exists()
-                },
-            )
+            checksums = {name: sha256_of(self / name) for name in names}
         except OSError as error:
             raise DamagedRunError(
                 f"{error.filename}: cannot be read ({error.strerror}); {_RETRAIN}"
             ) from error
-
-
-def _recorded(folder: Path, manifest: Manifest, name: str) -> str:
-    """Return the checksum of a file in the manifest."""
-    if name not in manifest.files:
-        raise DamagedRunError(f"{folder / name}: is not in {MANIFEST_FILE} next to it; {_RETRAIN}")
-    return manifest.files[name].sha256
-
-
-def _unequal(path: Path, remedy: str, where: str = "in the manifest") -> DamagedRunError:
-    problem = f"does not have the checksum recorded {where}"
-    return DamagedRunError(f"{path}: is damaged: it {problem}; {remedy}")
+        return fingerprint(RUN_KIND, RUN_FORMAT, files=checksums)
 
 
 def _why(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-@functools.lru_cache(maxsize=256)
-def _parsed_yaml(text: str) -> Any:
-    """Parse YAML; cached, because an evaluation reads the same configurations many times."""
-    return parse_yaml(text)
+# Cached, because an evaluation reads the same configurations many times.
+_parsed_yaml = functools.lru_cache(maxsize=256)(parse_yaml)
 
 
-def has_marker(folder: Path) -> bool:
-    """Whether a folder contains the marker of a run."""
-    try:
-        content = parse_json((folder / MARKER_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(content, dict) and content.get("kind") == RUN_KIND
+def stored_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what ``config.yaml`` keeps of a configuration, with the number of the format.
 
-
-def upgraded(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of a run's configuration in the current format.
-
-    A configuration without ``format`` is of format 1. Keys that begin with ``_`` are needed only to
-    compose configurations and are dropped. Raises ValueError if the format is newer than this
-    version.
+    Keys that begin with ``_`` are needed only to compose configurations and are dropped.
     """
-    content = _without_private(copy.deepcopy(dict(config)))
-    number = content.pop("format", 1)
-    if not isinstance(number, int) or not 1 <= number <= RUN_FORMAT:
-        raise ValueError(
-            f"format {number!r} is unknown; this version reads up to {RUN_FORMAT}: update "
-            "Gardenpath"
-        )
-    if number == 1:
-        _from_format_1(content)
+    content = _without_private(config)
+    content.pop("format", None)
     return {"format": RUN_FORMAT, **content}
 
 
-def _from_format_1(config: dict[str, Any]) -> None:
-    """Drop settings that were stored in format 1 but never read.
-
-    These are a copy of the network's size in the model's settings, and settings of neural models in
-    n-gram models.
-    """
-    config.pop("demo", None)
-    model = config.get("model")
-    if not isinstance(model, dict):
-        return
-    model.pop("size", None)
-    if model.get("family") in ("ngram", "unigram"):
-        for name in ("optimiser", "batches"):
-            model.pop(name, None)
-
-
 def _without_private(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {
-            key: _without_private(item)
-            for key, item in value.items()
-            if not str(key).startswith("_")
-        }
-    return value
+    if not isinstance(value, Mapping):
+        return value
+    shown = {key: item for key, item in value.items() if not str(key).startswith("_")}
+    return {key: _without_private(item) for key, item in shown.items()}
 
 
 # ----------------------------------------------------------------------------
@@ -362,9 +254,9 @@ def _without_private(value: Any) -> Any:
 
 
 # In order of removal: without a result, a run is unfinished; without a configuration, not begun.
-# The marker is not included because it is replaced.
+# The manifest is not included because it is replaced.
 _FILES = (
-    RESULT_FILE, MANIFEST_FILE, CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE, VERSIONS_FILE,
+    RESULT_FILE, CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE, VERSIONS_FILE,
     VOCABULARY_FILE, SUBWORDS_FILE, LOG_FILE, CHECKPOINT_FILE, FAILURE_FILE,
 )  # fmt: skip
 
@@ -436,14 +328,10 @@ def _run_below(folder: Path) -> Path | None:
     return None
 
 
-# ----------------------------------------------------------------------------
-# The rows of ``metrics.csv``: one for each epoch that a training has completed.
-
-
 def epoch_rows(folder: RunFolder) -> list[dict[str, str]]:
     """Return the metrics of each epoch; none if there are no epochs or the file is unreadable."""
     try:
-        with folder.metrics_path.open(encoding="utf-8", newline="") as file:
+        with (folder / METRICS_FILE).open(encoding="utf-8", newline="") as file:
             return list(csv.DictReader(file))
     except (OSError, ValueError, csv.Error):
         return []

@@ -18,6 +18,7 @@ from gardenpath.store.files import is_leftover, owner_of, owner_path
 from gardenpath.store.run_claim import read_failure
 from gardenpath.store.run_folder import (
     CONFIG_FILE,
+    LOCK_FILE,
     RESULT_FILE,
     WEIGHTS_FILE,
     RunFolder,
@@ -53,14 +54,14 @@ class RunStatus:
     def is_partial(self) -> bool:
         """Whether the run has stopped and has weights that can be evaluated nevertheless."""
         is_stopped = self.state in ("unfinished", "failed") and not self.is_diverged
-        return is_stopped and self.folder.weights_path.is_file()
+        return is_stopped and (self.folder / WEIGHTS_FILE).is_file()
 
 
 def is_run_like(folder: Path) -> bool:
     """Whether a folder contains, or seems to contain, a run in any state."""
     run = RunFolder(folder)
-    is_claimed = owner_path(run.lock_path).is_file()  # by a training that has not begun
-    return run.is_marked or is_claimed or os.path.lexists(run.result_path)
+    is_claimed = owner_path(run / LOCK_FILE).is_file()  # by a training that has not begun
+    return run.is_marked or is_claimed or os.path.lexists(run / RESULT_FILE)
 
 
 def run_status(folder: RunFolder) -> RunStatus:
@@ -99,12 +100,12 @@ def _without_run(folder: RunFolder) -> RunStatus:
 
 
 def _unfinished(folder: RunFolder) -> RunStatus:
-    folder.verify_start()
+    folder.verify()
     folder.config()
     failure = read_failure(folder)
     epoch = best_epoch(folder)
     if failure is None or failure.kind == "interrupted":
-        has_weights = folder.weights_path.is_file()
+        has_weights = (folder / WEIGHTS_FILE).is_file()
         so_far = "" if has_weights else "; it has no weights yet"
         reason = (
             f"{folder.path}: the run is not finished{so_far}; continue it with 'python train.py … "
@@ -132,10 +133,7 @@ def best_epoch(folder: RunFolder) -> int | None:
 
 
 def divergence(folder: RunFolder) -> str | None:
-    """Return why the weights of a finished run are of no use; None if they are.
-
-    Older versions finished trainings that had diverged.
-    """
+    """Return why the weights of a finished run are of no use; None if they are."""
     problem = _divergence(folder.result(), folder.config())
     remedy = "train again with a lower learning rate and existing=overwrite"
     return f"{folder.path}: {problem}; {remedy}" if problem else None
@@ -158,11 +156,11 @@ def _trainer(folder: RunFolder) -> str | None:
     The record beside the lock remains if the process was killed; then the lock itself decides. It
     is tried only in this case, because a training that begins at this moment would be refused.
     """
-    owner = owner_of(folder.lock_path)
+    owner = owner_of(folder / LOCK_FILE)
     if owner is None:
         return None
     try:
-        handle = os.open(folder.lock_path, os.O_RDONLY)
+        handle = os.open(folder / LOCK_FILE, os.O_RDONLY)
     except OSError:
         return None
     try:
@@ -175,9 +173,9 @@ def _trainer(folder: RunFolder) -> str | None:
 
 
 def require_whole(folder: RunFolder) -> None:
-    """Compare the files of a finished run with its checksums; those of format 1 have none."""
+    """Compare the files of a finished run with its checksums."""
     folder.verify()
-    if not folder.weights_path.is_file() and not folder.is_adopted:
+    if not (folder / WEIGHTS_FILE).is_file() and not folder.is_adopted:
         raise DamagedRunError(
             f"{folder.path / WEIGHTS_FILE}: is missing; copy the run folder again, or train again"
         )

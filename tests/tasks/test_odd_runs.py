@@ -162,8 +162,8 @@ def test_an_unfinished_run_in_python(odd: Path) -> None:
 def test_weights_that_change_during_an_evaluation_are_not_mixed(odd: Path) -> None:
     run = gp.load(odd / "stopped", unfinished=True)
     _ = run.model_key
-    other = gp.load(odd / "ngram").folder.weights_path
-    shutil.copy(other, run.folder.weights_path)
+    other = gp.load(odd / "ngram").folder / "weights.safetensors"
+    shutil.copy(other, run.folder / "weights.safetensors")
     with pytest.raises(RunError, match=r"weights\.safetensors"):
         run.word_log_probs([("the", "boys")])
 
