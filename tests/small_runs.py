@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from gardenpath.runs.run import Run
 from gardenpath.runs.training import train
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.train import TrainSettings
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.run_folder import START_FILES, RunFolder
 
 WORDS = ("the", "a", "cat", "dog", "sees", "hears", "that", "old", "sleeps", ".")
 
@@ -62,6 +63,15 @@ def run(folder: Path, *overrides: str) -> RunFolder:
 def loaded(folder: RunFolder) -> Run:
     """The model of a run folder."""
     return Run(folder.path, device="cpu")
+
+
+def unfinish(path: Path) -> None:
+    """Turn a finished run into one whose training was stopped after its last checkpoint."""
+    (path / "result.json").unlink()
+    manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
+    manifest["files"] = {n: r for n, r in manifest["files"].items() if n in START_FILES}
+    manifest["fingerprint"] = ""
+    (path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
 
 
 def weights(folder: RunFolder) -> bytes:

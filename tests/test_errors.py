@@ -25,8 +25,7 @@ from gardenpath.errors import (
     TrainingStoppedError,
 )
 from gardenpath.models.training.checkpoints import stop_signals
-from gardenpath.settings.command_line import CommandLine
-from gardenpath.settings.compose import ConfigSource, Script, composed
+from gardenpath.settings.compose import CommandLine, ConfigSource, Script, composed
 from gardenpath.store.run_claim import read_failure
 from gardenpath.store.run_folder import RunFolder
 from gardenpath.sweeps import stopped_as_a_whole, sweep_jobs
@@ -117,17 +116,16 @@ def test_submitit_runs_jobs_in_its_local_queue(folder: Path) -> None:
     ).read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("launcher", "package"),
-    [("local", "hydra-joblib-launcher"), ("slurm", "hydra-submitit-launcher")],
-)
+@pytest.mark.parametrize("launcher", ["slurm", "submitit_local"])
 def test_a_launcher_that_is_not_installed_is_named(
-    launcher: str, package: str, monkeypatch: pytest.MonkeyPatch
+    launcher: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launching.require_launcher([f"hydra/launcher={launcher}"])
     monkeypatch.setattr(launching, "find_spec", lambda _: None)
+    package = "hydra-submitit-launcher"
     with pytest.raises(ConfigError, match=rf"{package}: pip install 'gardenpath\[launchers\]'"):
         launching.require_launcher([f"hydra/launcher={launcher}"])
+    launching.require_launcher(["hydra/launcher=local"])
 
 
 # ----------------------------------------------------------------------------

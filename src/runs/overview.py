@@ -17,7 +17,7 @@ from gardenpath.console import FittedTable
 from gardenpath.errors import GardenpathError, RunError
 from gardenpath.eval.display import models_in_order
 from gardenpath.safe_text import parse_json
-from gardenpath.settings.command_line import flat_settings, short_names
+from gardenpath.settings.schema import flat_settings, short_names
 from gardenpath.store.manifest import MANIFEST_FILE
 from gardenpath.store.run_folder import RESULT_FILE, RunFolder, epoch_rows
 from gardenpath.store.run_status import RunState, RunStatus, find_statuses, run_status
@@ -103,9 +103,9 @@ def _perplexity(result: Mapping[str, Any], split: str) -> float | None:
 
 def _wall_clock(folder: RunFolder) -> float | None:
     """Return the time from the beginning of a finished run without epochs to its end."""
-    about = _read_json(folder / MANIFEST_FILE).get("about")
+    manifest = _read_json(folder / MANIFEST_FILE)
     try:
-        begun = datetime.fromisoformat(str(about["begun"])).timestamp()
+        begun = datetime.fromisoformat(str(manifest["about"]["begun"])).timestamp()
         return max(0.0, (folder / RESULT_FILE).stat().st_mtime - begun)
     except (OSError, ValueError, KeyError, TypeError):
         return None

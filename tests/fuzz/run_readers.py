@@ -22,8 +22,15 @@ from gardenpath.models.ngram.model import NgramModel, NgramTable
 from gardenpath.models.weights import load_weights, save_weights
 from gardenpath.runs.run import Run
 from gardenpath.safe_text import MalformedTextError, parse_json, parse_yaml
-from gardenpath.settings.command_line import CommandLine, narrowed, read_grid
-from gardenpath.settings.compose import ConfigSource, Script, _require_readable, load_settings
+from gardenpath.settings.compose import (
+    CommandLine,
+    ConfigSource,
+    Script,
+    _require_readable,
+    load_settings,
+    narrowed,
+    read_grid,
+)
 from gardenpath.settings.schema import plain
 from gardenpath.store.files import owner_of, owner_path
 from gardenpath.store.manifest import verify_files

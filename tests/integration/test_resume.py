@@ -257,7 +257,6 @@ def test_a_run_is_not_resumed_with_another_corpus(tmp_path: Path) -> None:
     overrides = ("model=lstm", *small_runs.NEURAL, "trainer.max_epochs=1")
     run = small_runs.run(tmp_path, *overrides)
     (run / "result.json").unlink()
-    (run.path / "manifest.json").unlink()
     sentences = tmp_path / "corpus" / "train.txt"
     text = sentences.read_text(encoding="utf-8")
     lines = text.splitlines(keepends=True)

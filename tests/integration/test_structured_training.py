@@ -10,11 +10,11 @@ import pytest
 from gardenpath.errors import ConfigError
 from gardenpath.models.training.module import LanguageModelling
 from gardenpath.runs.training import train
-from gardenpath.settings.command_line import check_command_line
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.train import TrainSettings
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs
+from tests.integration.commands import check_command_line
 
 VARIANTS = {
     "rnng": ("model=rnng",),

@@ -86,5 +86,5 @@ def test_files_of_a_run(tmp_path: Path) -> None:
     (folder / "result.json").unlink()
     (folder / "checkpoints/last.ckpt").parent.mkdir(exist_ok=True)
     (folder / "checkpoints/last.ckpt").write_bytes(payload)
-    message = _message(lambda: small_runs.run(tmp_path / "work", "resume=true"))
+    message = _message(lambda: small_runs.run(tmp_path / "work", "existing=resume"))
     assert "last.ckpt" in message and not canary.exists()

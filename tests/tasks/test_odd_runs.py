@@ -14,6 +14,7 @@ from gardenpath.errors import RunError, SkippedRunsError
 from gardenpath.models.sequential.scorer import SequentialScorer
 from gardenpath.store.run_claim import write_failure
 from gardenpath.store.run_folder import RunFolder
+from tests import small_runs
 from tests.integration.commands import call
 from tests.toy_runs import arguments, evaluate, run_of
 
@@ -47,8 +48,7 @@ def odd(folder: Path, tmp_path: Path) -> Path:
 def unfinished(run: Path, path: Path) -> None:
     """The same run as if its training had been stopped."""
     shutil.copytree(run, path)
-    for name in ("manifest.json", "result.json"):
-        (path / name).unlink()
+    small_runs.unfinish(path)
 
 
 def damaged(folder: Path, root: Path) -> Path:
