@@ -1,17 +1,21 @@
-"""The state of a run: done, running, unfinished, failed, damaged, a copy, or not a run at all.
+"""The state of a run folder, and the runs at or below a folder, each once.
 
-Reading the state is cheap: it reads the small files of a run, not its weights or its corpus.
+Tables of runs and every evaluation find runs here. A run is done, running, unfinished, failed,
+damaged, a copy, or not a run at all. Reading the state is cheap: it reads the small files of a run,
+not its weights (except to tell copies apart) or its corpus. Nothing is written, and no file in a
+folder can make this fail.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from gardenpath.errors import DamagedRunError, RunError
 from gardenpath.store.files import is_leftover, owner_of, owner_path
@@ -76,26 +80,20 @@ def run_status(folder: RunFolder) -> RunStatus:
 
 
 def _status(folder: RunFolder) -> RunStatus:
-    if not folder.is_begun:
-        return _without_run(folder)
+    path = folder.path
     if owner := _trainer(folder):
-        reason = f"{folder.path}: is still training ({owner})"
-        return RunStatus(folder=folder, state="running", reason=reason)
-    if not folder.is_finished:
+        reason = f"is {'still training' if folder.is_begun else 'being prepared'} ({owner})"
+        return RunStatus(folder=folder, state="running", reason=f"{path}: {reason}")
+    if folder.is_begun and folder.is_finished:
+        if problem := divergence(folder):
+            return RunStatus(folder=folder, state="failed", reason=problem, is_diverged=True)
+        return RunStatus(folder=folder, state="done")
+    if folder.is_begun:
         return _unfinished(folder)
-    if problem := divergence(folder):
-        return RunStatus(folder=folder, state="failed", reason=problem, is_diverged=True)
-    return RunStatus(folder=folder, state="done")
-
-
-def _without_run(folder: RunFolder) -> RunStatus:
-    if owner := _trainer(folder):
-        reason = f"{folder.path}: is being prepared ({owner})"
-        return RunStatus(folder=folder, state="running", reason=reason)
     if folder.is_marked or not folder.is_finished:
-        reason = f"{folder.path}: no run was begun here, or {CONFIG_FILE} is lost"
+        reason = f"{path}: no run was begun here, or {CONFIG_FILE} is lost"
         return RunStatus(folder=folder, state="unfinished", reason=reason)
-    reason = f"{folder.path}: not a run folder: it has a {RESULT_FILE} but no {CONFIG_FILE}"
+    reason = f"{path}: not a run folder: it has a {RESULT_FILE} but no {CONFIG_FILE}"
     return RunStatus(folder=folder, state="stray", reason=reason)
 
 
@@ -134,19 +132,16 @@ def best_epoch(folder: RunFolder) -> int | None:
 
 def divergence(folder: RunFolder) -> str | None:
     """Return why the weights of a finished run are of no use; None if they are."""
-    problem = _divergence(folder.result(), folder.config())
-    remedy = "train again with a lower learning rate and existing=overwrite"
-    return f"{folder.path}: {problem}; {remedy}" if problem else None
-
-
-def _divergence(result: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
-    model = config.get("model")
+    result, model = folder.result(), folder.config().get("model")
     if isinstance(model, Mapping) and model.get("family") in _COUNTED:
         return None
     for split, numbers in result.items():
         for name, value in numbers.items() if isinstance(numbers, Mapping) else ():
             if name.endswith("loss") and isinstance(value, float) and not math.isfinite(value):
-                return f"the training diverged: the {split} {name} is {value}"
+                return (
+                    f"{folder.path}: the training diverged: the {split} {name} is {value}; train "
+                    "again with a lower learning rate and existing=overwrite"
+                )
     return None
 
 
@@ -181,9 +176,7 @@ def require_whole(folder: RunFolder) -> None:
         )
 
 
-# ----------------------------------------------------------------------------
-# Find runs at or below a folder, with their states; each run once.
-
+# ---- Find runs at or below a folder, with their states
 
 # Folders within a run folder that contain no runs.
 _INNER = ("checkpoints", "wandb")
@@ -196,17 +189,12 @@ def find_statuses(*roots: Path, partial: bool = False) -> list[RunStatus]:
     roots, too. Copies of a finished run have the state ``copy``; the first whole one counts. With
     ``partial``, unfinished runs that have weights are compared, too.
     """
-    found: dict[str, RunStatus] = {}
+    by_place: dict[str, RunStatus] = {}
     for root in roots:
         for status in _below(root):
-            found.setdefault(real_place(status.folder.path), status)
-    ordered = sorted(found.values(), key=lambda one: one.folder.path)
-    return _without_copies(ordered, partial=partial)
-
-
-def find_runs(root: Path) -> list[RunFolder]:
-    """Return all finished runs at or below a folder, sorted by path."""
-    return [one.folder for one in find_statuses(root) if one.state == "done"]
+            by_place.setdefault(real_place(status.folder.path), status)
+    ordered = sorted(by_place.values(), key=lambda status: status.folder.path)
+    return _with_copies_marked(ordered, partial=partial)
 
 
 def _below(root: Path) -> Iterator[RunStatus]:
@@ -219,7 +207,7 @@ def _below(root: Path) -> Iterator[RunStatus]:
             continue
         visited.add(place)
         try:
-            entries = sorted(os.scandir(folder), key=lambda one: one.name)
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
             is_run = is_run_like(folder)
         except (FileNotFoundError, NotADirectoryError):
             continue
@@ -233,9 +221,12 @@ def _below(root: Path) -> Iterator[RunStatus]:
             path = folder / entry.name
             if is_leftover(path) or (is_run and entry.name in _INNER):
                 continue
+            is_folder = False
+            with contextlib.suppress(OSError):  # such as no permission
+                is_folder = path.is_dir()
             if not entry.is_symlink():
-                folders += [path] if entry.is_dir(follow_symlinks=False) else []
-            elif _is_folder(path):
+                folders += [path] if is_folder else []
+            elif is_folder:
                 links.append(path)
             elif not is_run and not path.exists():
                 reason = f"{path}: is a link to {path.readlink()}, which cannot be reached"
@@ -247,46 +238,28 @@ def real_place(path: Path) -> str:
     return os.path.realpath(path)
 
 
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # such as no permission
-        return False
-
-
-def _without_copies(statuses: Sequence[RunStatus], *, partial: bool) -> list[RunStatus]:
+def _with_copies_marked(statuses: Sequence[RunStatus], *, partial: bool) -> list[RunStatus]:
     """Mark runs with the files of an earlier one; the first whole one is the original."""
-    groups: dict[str, list[RunStatus]] = {}
-    found = []
-    for one in statuses:
-        if one.state == "done" or (partial and one.is_partial):
+    marked = list(statuses)
+    groups: dict[str, list[int]] = {}
+    for place, status in enumerate(statuses):
+        if status.state == "done" or (partial and status.is_partial):
             try:
-                groups.setdefault(one.folder.known_fingerprint(), []).append(one)
+                groups.setdefault(status.folder.known_fingerprint(), []).append(place)
             except RunError as error:
-                one = replace(one, state="damaged", reason=str(error))
-        found.append(one)
-    changed = {
-        other.folder.path: other
-        for group in groups.values()
-        if len(group) > 1
-        for other in _compared(group)
-    }
-    return [changed.get(one.folder.path, one) for one in found]
-
-
-def _compared(group: Sequence[RunStatus]) -> list[RunStatus]:
-    original: Path | None = None
-    found = []
-    for one in group:
-        try:
-            require_whole(one.folder)
-        except RunError as error:
-            found.append(replace(one, state="damaged", reason=str(error)))
-            continue
-        if original is None:
-            original = one.folder.path
-            found.append(one)
-            continue
-        reason = f"{one.folder.path}: is a copy of {original}; it is counted once"
-        found.append(replace(one, state="copy", reason=reason, original=original))
-    return found
+                marked[place] = replace(status, state="damaged", reason=str(error))
+    for places in groups.values():
+        original: Path | None = None
+        for place in places if len(places) > 1 else ():
+            status = statuses[place]
+            path = status.folder.path
+            try:
+                require_whole(status.folder)
+            except RunError as error:
+                marked[place] = replace(status, state="damaged", reason=str(error))
+                continue
+            if original is not None:
+                reason = f"{path}: is a copy of {original}; it is counted once"
+                marked[place] = replace(status, state="copy", reason=reason, original=original)
+            original = original or path
+    return marked

@@ -1,4 +1,10 @@
-"""Table schemas: columns with names, types and descriptions."""
+"""The tables that Gardenpath writes: schemas of their columns, and how they are written and read.
+
+Tables are tidy: one row per observation. A schema lists the columns that every table of a kind has,
+with their type and their meaning with unit; tables may have additional columns after them. Whoever
+writes or reads a table of results uses a schema of this module, so that names and units of columns
+are said once. Nothing here computes a value.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +29,7 @@ _DTYPES = {
     "number": "float64",
     "optional flag": "boolean",
 }
-# Truth values in files: R's spelling, and those of older tables.
+# Truth values in files, and their spellings elsewhere; the first is that of R.
 _TRUE, _FALSE = ("TRUE", "True", "true", "1"), ("FALSE", "False", "false", "0")
 # Representations of a missing number in files.
 _MISSING = ["", "nan", "NaN"]
@@ -61,8 +67,8 @@ class Schema:
 
     def missing(self, columns: Iterable[str]) -> list[str]:
         """Return the names of required columns that are not among ``columns``."""
-        given = set(columns)
-        return [name for name in self.names if name not in given]
+        present = set(columns)
+        return [name for name in self.names if name not in present]
 
     def frame(self, rows: Sequence[Mapping[str, Any]] | Sequence[tuple[Any, ...]]) -> pd.DataFrame:
         """Build a table from rows: mappings, whose extra keys become columns, or tuples."""
@@ -122,12 +128,7 @@ def _converted(values: pd.Series, kind: ColumnType) -> pd.Series:
     return values.astype(_DTYPES[kind])
 
 
-# ----------------------------------------------------------------------------
-# The tables that Gardenpath writes: columns, file names, reading and writing.
-#
-# Tables are tidy: one row per observation. A schema lists the columns that every table of a kind
-# has, with their meaning and unit; tables may have additional columns after them.
-
+# ---- Writing and reading
 
 _NUMBERS = {"integer": "whole number", "optional integer": "whole number", "number": "number"}
 
@@ -146,7 +147,9 @@ def write_table(
 
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(table)
     flags = [name for name in frame.columns if pd.api.types.is_bool_dtype(frame[name])]
-    frame = frame.assign(**{name: _flags(frame[name]) for name in flags})
+    # Missing truth values stay missing.
+    texts = {name: frame[name].astype(object).map(flag_text, na_action="ignore") for name in flags}
+    frame = frame.assign(**texts)
     is_tabbed = path.suffix == ".tsv"
     with whole_file(path) if header is None else whole_table(path, header) as temporary:
         frame.to_csv(
@@ -158,11 +161,6 @@ def write_table(
             lineterminator="\n",
             encoding="utf-8",
         )
-
-
-def _flags(values: pd.Series) -> pd.Series:
-    """Return truth values as text; missing ones stay missing."""
-    return values.astype(object).map(flag_text, na_action="ignore")
 
 
 def read_table(path: Path, schema: Schema) -> pd.DataFrame:
@@ -199,19 +197,16 @@ def _wrong_value(path: Path, schema: Schema, frame: pd.DataFrame) -> InputError:
     for line, row in enumerate(frame.to_dict("records"), start=2):
         for name, text in row.items():
             kind = schema.type_of(str(name))
-            if kind in _NUMBERS and not _fits(text, kind):
+            if kind not in _NUMBERS or (not text and kind != "integer"):
+                continue
+            try:
+                fits = float(text).is_integer() or kind == "number"
+            except ValueError:
+                fits = False
+            if not fits:
                 problem = f"column {name}: {text!r} is not a {_NUMBERS[kind]}"
                 return InputError(problem, path=path, line=line)
     return InputError(f"is not a table of {schema.name}", path=path, remedy=schema.remedy)
-
-
-def _fits(text: str, kind: str) -> bool:
-    if not text:
-        return kind != "integer"
-    try:
-        return float(text).is_integer() or kind == "number"
-    except ValueError:
-        return False
 
 
 # Columns that several tables share.

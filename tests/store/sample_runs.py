@@ -8,6 +8,7 @@ from typing import Any
 
 from gardenpath.store.run_claim import claim
 from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.run_status import find_statuses
 
 CONFIG: dict[str, Any] = {
     "data": {"name": "cats", "min_count": 2},
@@ -39,3 +40,8 @@ def sample_run(
         if is_finished:
             claimed.finish({"test": {"loss": 1.5}})
     return folder
+
+
+def find_runs(root: Path) -> list[RunFolder]:
+    """Return all finished runs at or below a folder, sorted by path."""
+    return [status.folder for status in find_statuses(root) if status.state == "done"]

@@ -12,8 +12,7 @@ import yaml
 from gardenpath.errors import RunError
 from gardenpath.store.run_claim import claim
 from gardenpath.store.run_folder import RUN_FORMAT, RunFolder, stored_config
-from gardenpath.store.run_status import find_runs
-from tests.store.sample_runs import CONFIG, sample_run, write_words
+from tests.store.sample_runs import CONFIG, find_runs, sample_run, write_words
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from gardenpath.errors import RunError
 from gardenpath.store.files import locked
 from gardenpath.store.run_claim import FailureKind, claim, write_failure
 from gardenpath.store.run_folder import RunFolder
-from gardenpath.store.run_status import RunState, find_runs, find_statuses, run_status
-from tests.store.sample_runs import CONFIG, sample_run, write_words
+from gardenpath.store.run_status import RunState, find_statuses, run_status
+from tests.store.sample_runs import CONFIG, find_runs, sample_run, write_words
 
 
 def made(path: Path, *, is_finished: bool = True, seed: int = 1) -> RunFolder:
