@@ -251,7 +251,7 @@ def main(script: Script, job: Job) -> None:
     are left to Hydra.
     """
     is_evaluate = script == "evaluate"
-    arguments = [expand_watch_flag(one) if is_evaluate else one for one in sys.argv[1:]]
+    arguments = [expand_watch_flag(a) if is_evaluate else a for a in sys.argv[1:]]
     if "--version" in arguments:
         console.print(f"Gardenpath {__version__}", highlight=False)
         return
@@ -266,10 +266,10 @@ def main(script: Script, job: Job) -> None:
         is_left_to_hydra = flags.config_path or flags.experimental_rerun
         only_shown = flags.hydra_help or flags.info or flags.shell_completion
         is_special = is_left_to_hydra or only_shown or flags.multirun or flags.cfg
-        if not is_special and not any(o.lstrip("+~").startswith("hydra") for o in flags.overrides):
+        if not is_special and not any(a.lstrip("+~").startswith("hydra") for a in flags.overrides):
             _run(script, line.settings())
             return
-        has_sweeper = any(one.startswith("hydra/sweeper=") for one in flags.overrides)
+        has_sweeper = any(a.startswith("hydra/sweeper=") for a in flags.overrides)
         if flags.multirun and not has_sweeper and not is_left_to_hydra:
             from gardenpath.sweeps import run_sweep
 
@@ -283,7 +283,7 @@ def main(script: Script, job: Job) -> None:
     for sweep in sweeps:
         # Hydra gets the arguments with short names of settings expanded.
         register(script)
-        hydra_flags = [one for one in arguments if "=" not in one or one.startswith("-")]
+        hydra_flags = [a for a in arguments if "=" not in a or a.startswith("-")]
         sys.argv[1:] = [*hydra_flags, *sweep.arguments]
         hydra.main(version_base="1.3", config_path=str(CONFIG_DIR), config_name=script)(job)()
 
@@ -297,16 +297,16 @@ def _require_known_flags(parser: ArgumentParser, arguments: Sequence[str]) -> No
         if not argument.startswith("-") or name in known:
             continue
         following = arguments[place + 1 : place + 2]
-        given = value if sign else next((one for one in following if "=" not in one), "VALUE")
-        mistakes.append(f"{argument}: write {name.lstrip('-').replace('-', '_')}={given}")
+        value = value if sign else next((word for word in following if "=" not in word), "VALUE")
+        mistakes.append(f"{argument}: write {name.lstrip('-').replace('-', '_')}={value}")
     if mistakes:
         raise ConfigError(mistakes)
 
 
 def command_line(script: Script, flags: Namespace) -> CommandLine:
     """Return the settings that parsed flags leave; contradictory flags are an error."""
-    given = [flags.run, flags.multirun, flags.cfg, flags.info, flags.shell_completion]
-    if sum(map(bool, given)) > 1:
+    exclusive = [flags.run, flags.multirun, flags.cfg, flags.info, flags.shell_completion]
+    if sum(map(bool, exclusive)) > 1:
         raise ConfigError(["use one of --run, --multirun, --cfg, --info, --shell-completion"])
     source = ConfigSource(script, flags.config_name, flags.config_dir)
     return CommandLine(source, list(flags.overrides), is_sweep=flags.multirun)

@@ -434,14 +434,16 @@ def read_grid(content: Any) -> list[GridBlock]:
         raise ConfigError(["_grid must be a list of blocks such as {model: [lstm, rnng], seed: 1}"])
     return [
         {
-            str(key): [str(one) for one in (value if isinstance(value, list | tuple) else [value])]
+            str(key): [
+                str(item) for item in (value if isinstance(value, list | tuple) else [value])
+            ]
             for key, value in block.items()
         }
         for block in content
     ]
 
 
-def narrowed(grid: Sequence[GridBlock], given: Mapping[str, Sequence[str]]) -> list[GridBlock]:
+def narrowed(grid: Sequence[GridBlock], chosen: Mapping[str, Sequence[str]]) -> list[GridBlock]:
     """Return the blocks that remain with the values given on the command line.
 
     Values of the grid select its blocks: with ``model=rnng``, only the seeds of rnng remain. Values
@@ -449,13 +451,13 @@ def narrowed(grid: Sequence[GridBlock], given: Mapping[str, Sequence[str]]) -> l
     ``data=toy_mandarin``, all models are trained on another corpus.
     """
     blocks = [dict(block) for block in grid]
-    for name, values in given.items():
+    for name, values in chosen.items():
         known = {value for block in blocks for value in block.get(name, ())}
         is_selection = known.issuperset(values)
         for block in blocks if known else ():
             if name in block:
-                chosen = [value for value in block[name] if value in values]
-                block[name] = chosen if is_selection else list(values)
+                selected = [value for value in block[name] if value in values]
+                block[name] = selected if is_selection else list(values)
         if known and is_selection:
             blocks = [block for block in blocks if all(block.values())]
     return [
@@ -530,15 +532,17 @@ class CommandLine:
             except ConfigError as error:
                 self.mistakes += error.mistakes
         # The setting, the group, or the part of the settings that holds a named corpus.
-        places = [(one.package or one.key_or_group).split(".")[0] for one in parsed]
+        places = [(override.package or override.key_or_group).split(".")[0] for override in parsed]
         self._wrong_groups |= {
-            place for place, one in zip(places, parsed, strict=True) if self._has_wrong_choice(one)
+            place
+            for place, override in zip(places, parsed, strict=True)
+            if self._has_wrong_choice(override)
         }
         # Settings that depend on a wrong choice cannot be checked; all others can.
         return [
-            one
-            for place, one in zip(places, parsed, strict=True)
-            if place not in self._wrong_groups and self._is_possible(one)
+            override
+            for place, override in zip(places, parsed, strict=True)
+            if place not in self._wrong_groups and self._is_possible(override)
         ]
 
     @functools.cached_property
@@ -549,8 +553,8 @@ class CommandLine:
     @functools.cached_property
     def swept(self) -> frozenset[str]:
         """The settings that differ between the jobs of a sweep."""
-        several = (one.key_or_group for one in self.overrides if len(self.values_of(one)) > 1)
-        return frozenset(several) | self._swept_in_grid
+        several = [one for one in self.overrides if len(self.values_of(one)) > 1]
+        return frozenset(one.key_or_group for one in several) | self._swept_in_grid
 
     def settings(self) -> Root:
         """Return the settings of a single job; a :class:`ConfigError` lists all mistakes."""
@@ -580,7 +584,7 @@ class CommandLine:
 
     def sweeps(self) -> list[CommandLine]:
         """Return the sweeps to run: one, or one for each block of the grid of an experiment."""
-        chosen = [one for one in self.overrides if one.key_or_group == "experiment"]
+        chosen = [override for override in self.overrides if override.key_or_group == "experiment"]
         if not self.is_sweep or not chosen or chosen[-1].is_sweep_override() or self.mistakes:
             return [self]
         content = self._composed([chosen[-1].input_line or ""]).get("_grid")
@@ -599,7 +603,7 @@ class CommandLine:
         lines = []
         for block, without in self._applicable(grid):
             left_out = (*block, *without)
-            kept = [one for one in self._given if self._long_name(one) not in left_out]
+            kept = [line for line in self._given if self._long_name(line) not in left_out]
             added = [f"{name}={','.join(values)}" for name, values in block.items()]
             arguments = [*kept, *added]
             lines.append(
@@ -621,23 +625,24 @@ class CommandLine:
 
         A setting that only some of the models have, such as a size, is for their blocks alone.
         """
-        given = {
-            one.key_or_group: [str(value) for value in self.values_of(one)]
-            for one in self.overrides
-            if one.package is None
+        values = {
+            override.key_or_group: [str(value) for value in self.values_of(override)]
+            for override in self.overrides
+            if override.package is None
         }
-        blocks = narrowed(grid, given)
+        blocks = narrowed(grid, values)
         unknown = []
         for block in blocks:
             first = {name: f"{name}={values[0]}" for name, values in block.items()}
             groups = [line for name, line in first.items() if name in groups_of(self.source)]
             others = [
-                single(one, self.values_of(one)[0]).input_line or ""
-                for one in self.overrides
-                if self.is_group(one) and one.key_or_group not in block
+                single(override, self.values_of(override)[0]).input_line or ""
+                for override in self.overrides
+                if self.is_group(override) and override.key_or_group not in block
             ]
             keys = list(_flatten(self._composed([*others, *groups])))
-            unknown.append({o.key_or_group for o in self.overrides if self._is_unknown(o, keys)})
+            lacking = [one for one in self.overrides if self._is_unknown(one, keys)]
+            unknown.append({override.key_or_group for override in lacking})
         everywhere = set.intersection(*unknown) if unknown else set()
         return [
             (block, missing - everywhere) for block, missing in zip(blocks, unknown, strict=True)
@@ -648,15 +653,16 @@ class CommandLine:
         try:
             return typed(self.source.script, content)
         except ConfigError as error:
-            raise ConfigError([self._located(one, overrides) for one in error.mistakes]) from error
+            located = [self._located(mistake, overrides) for mistake in error.mistakes]
+            raise ConfigError(located) from error
 
     def _located(self, mistake: str, overrides: Sequence[Override]) -> str:
         """Put the configuration file before a mistake that is not on the command line."""
         match = _NAME_OF_A_SETTING.match(mistake)
         name = self._long_name(match[1]) if match else ""
-        if match is None or any(one.key_or_group == name for one in overrides):
+        if match is None or any(override.key_or_group == name for override in overrides):
             return mistake
-        groups = _lines(one for one in overrides if self.is_group(one))
+        groups = _lines(override for override in overrides if self.is_group(override))
         path = _file_of(name, self.source, groups)
         return mistake if path is None else f"{path}: {mistake}"
 
@@ -728,9 +734,10 @@ class CommandLine:
         """Return the content of a job with valid settings; otherwise record its mistakes."""
         known = list(overrides)
         try:
-            groups = _lines(one for one in overrides if self.is_group(one))
+            groups = _lines(override for override in overrides if self.is_group(override))
             keys = list(_flatten(composed(self.source, groups)))
-            for override in [one for one in overrides if self._is_unknown(one, keys)]:
+            unknown = [override for override in overrides if self._is_unknown(override, keys)]
+            for override in unknown:
                 self.mistakes.append(self._unknown(override.key_or_group, keys, overrides))
                 known.remove(override)
             content = plain_config(composed(self.source, _lines(known)))
@@ -738,7 +745,8 @@ class CommandLine:
         except ConfigError as error:
             # A group with a wrong choice was left out above; it is not missing.
             without = tuple(f"{group} is missing" for group in self._wrong_groups)
-            self.mistakes += [one for one in error.mistakes if not one.startswith(without)]
+            mistakes = error.mistakes
+            self.mistakes += [text for text in mistakes if not text.startswith(without)]
         except (HydraException, OmegaConfBaseException) as error:
             self.mistakes.append(str(error).splitlines()[0])
         else:
@@ -751,10 +759,10 @@ class CommandLine:
         if key not in shorts:
             return f"{key} is not a setting; {_nearest_key(key, keys)}"
         group, _, name = key.partition(".")
-        chosen = [one.value() for one in overrides if one.key_or_group == group]
+        chosen = [override.value() for override in overrides if override.key_or_group == group]
         of = f" of {group}={chosen[-1]}" if chosen else ""
         part = key.rpartition(".")[0]
-        if part in keys and not any(one.startswith(f"{part}.") for one in keys):
+        if part in keys and not any(name.startswith(f"{part}.") for name in keys):
             lacking = part.rpartition(".")[2]
             return f"{shorts[key]} is not a setting{of}, which has no {lacking}; leave it out"
         # The tasks that have a setting, such as ``task.input``.

@@ -80,8 +80,8 @@ def describe_folder(
     (JSON). Hidden files at the top level, such as locks, are ignored.
     """
     if names is None:
-        found = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
-        shown = [path for path in found if not path.parts[0].startswith(".")]
+        files = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
+        shown = [path for path in files if not path.parts[0].startswith(".")]
         all_names = [path.as_posix() for path in shown if not is_leftover(path)]
         names = [name for name in all_names if name != MANIFEST_FILE]
     return Manifest(
