@@ -17,8 +17,8 @@ from gardenpath.store.tables import (
     ITEMS,
     SUMMARY,
     SURPRISALS,
-    Schema,
     Column,
+    Schema,
     read_table,
     write_table,
 )
