@@ -153,7 +153,7 @@ def _seed(folder: Path, number: int) -> RunFolder:
 
 def _trained_by(run: RunFolder) -> int:
     """The process that trains a run, once it has trained for an epoch."""
-    for _ in range(400):
+    for _ in range(1800):
         if (run / "metrics.csv").is_file():
             return int(json.loads((run.path / ".lock.json").read_text(encoding="utf-8"))["pid"])
         time.sleep(0.1)
