@@ -26,8 +26,7 @@ from gardenpath.errors import (
 )
 from gardenpath.models.training.checkpoints import stop_signals
 from gardenpath.settings.compose import CommandLine, ConfigSource, Script, composed
-from gardenpath.store.run_claim import read_failure
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.run_folder import RunFolder, read_failure
 from gardenpath.sweeps import stopped_as_a_whole, sweep_jobs
 from tests import small_runs
 from tests.integration.commands import ROOT, call, start

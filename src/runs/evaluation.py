@@ -49,8 +49,7 @@ from gardenpath.runs.suite_tables import (
 )
 from gardenpath.runs.text import require_known, unknown_words
 from gardenpath.settings.schema import ProcessCount, plain
-from gardenpath.store.run_folder import METRICS_FILE
-from gardenpath.store.run_status import RunStatus
+from gardenpath.store.run_folder import METRICS_FILE, RunStatus
 from gardenpath.util import Words
 
 # A run, or any other model.

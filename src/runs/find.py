@@ -28,9 +28,9 @@ from gardenpath.settings.schema import (
     short_names,
     written_value,
 )
-from gardenpath.store.run_folder import RunFolder
-from gardenpath.store.run_status import (
+from gardenpath.store.run_folder import (
     HARMLESS,
+    RunFolder,
     RunStatus,
     find_statuses,
     is_run_like,

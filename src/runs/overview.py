@@ -19,8 +19,15 @@ from gardenpath.eval.display import models_in_order
 from gardenpath.safe_text import parse_json
 from gardenpath.settings.schema import flat_settings, short_names
 from gardenpath.store.manifest import MANIFEST_FILE
-from gardenpath.store.run_folder import RESULT_FILE, RunFolder, epoch_rows
-from gardenpath.store.run_status import RunState, RunStatus, find_statuses, run_status
+from gardenpath.store.run_folder import (
+    RESULT_FILE,
+    RunFolder,
+    RunState,
+    RunStatus,
+    epoch_rows,
+    find_statuses,
+    run_status,
+)
 from gardenpath.store.tables import RUNS
 from gardenpath.util import enumeration, plural
 

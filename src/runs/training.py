@@ -24,9 +24,16 @@ from gardenpath.runs.run import Run
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.schema import plain
 from gardenpath.settings.train import TrainSettings
-from gardenpath.store.run_claim import ClaimedRun, claim, failures_recorded, read_failure
-from gardenpath.store.run_folder import LOG_FILE, RUN_FORMAT, WEIGHTS_FILE, RunFolder
-from gardenpath.store.run_status import divergence, require_whole
+from gardenpath.store.run_claim import ClaimedRun, claim, failures_recorded
+from gardenpath.store.run_folder import (
+    LOG_FILE,
+    RUN_FORMAT,
+    WEIGHTS_FILE,
+    RunFolder,
+    divergence,
+    read_failure,
+    require_whole,
+)
 
 # Loss, perplexity and so on, by split.
 Metrics = dict[str, dict[str, float]]

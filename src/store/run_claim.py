@@ -19,7 +19,9 @@ Files that no run wrote are never changed.
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +29,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import yaml
 
@@ -36,13 +38,15 @@ from gardenpath.safe_text import parse_json
 from gardenpath.store.files import (
     flush_folder,
     flush_tree,
+    is_leftover,
     locked,
     owner_path,
     remove_leftovers,
+    remove_tree,
     whole_file,
     write_json,
     write_text,
-)  # fmt: skip
+)
 from gardenpath.store.manifest import Manifest, describe_folder, record_of, write_manifest
 from gardenpath.store.run_folder import (
     CHECKPOINT_FILE,
@@ -50,43 +54,25 @@ from gardenpath.store.run_folder import (
     DIVERGED_FOLDER,
     FAILURE_FILE,
     LOCK_FILE,
+    LOG_FILE,
     METRICS_FILE,
     RESULT_FILE,
     RUN_FORMAT,
     RUN_KIND,
     START_FILES,
+    SUBWORDS_FILE,
     VERSIONS_FILE,
     VOCABULARY_FILE,
     WEIGHTS_FILE,
+    Failure,
+    FailureKind,
     RunFolder,
     epoch_rows,
-    foreign_names,
-    remove_run_files,
-    require_only_this_run,
     stored_config,
-)  # fmt: skip
+)
 from gardenpath.util import versions
 
-FailureKind = Literal["diverged", "error", "interrupted", "unknown"]
-
 _LONGEST_MESSAGE = 1000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failure:
-    """The end of a training; ``message`` is one line, ``time`` is in ISO format.
-
-    The kind of a failure whose file is damaged is unknown.
-    """
-
-    kind: FailureKind
-    message: str
-    step: int | None
-    time: str
-
-    def said_of(self, folder: RunFolder) -> str:
-        """Return the message for a text that already names the folder."""
-        return self.message.removeprefix(f"{folder.path}: ")
 
 
 def write_failure(
@@ -100,27 +86,6 @@ def write_failure(
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def read_failure(folder: RunFolder) -> Failure | None:
-    """Return why the training ended; None if it did not fail."""
-    try:
-        content = parse_json((folder / FAILURE_FILE).read_text(encoding="utf-8"))
-        step = content["step"]
-        failure = Failure(
-            kind=content["kind"],
-            message=" ".join(str(content["message"]).split()),
-            step=None if step is None else int(step),
-            time=str(content["time"]),
-        )
-        if failure.kind not in get_args(FailureKind):
-            raise ValueError(f"{failure.kind!r} is not a kind of failure")
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
-        message = f"{FAILURE_FILE} cannot be read ({error})"
-        return Failure(kind="unknown", message=message, step=None, time="")
-    return failure
 
 
 @contextmanager
@@ -225,8 +190,8 @@ class ClaimedRun:
                 (path / RESULT_FILE).unlink(missing_ok=True)
             elif self.folder.is_marked:
                 if self.existing == "overwrite":
-                    require_only_this_run(path)
-                remove_run_files(path)
+                    _require_only_this_run(path)
+                _remove_run_files(path)
             # While files are replaced, none of them is listed, so that no checksum is ever wrong.
             write_manifest(path, replace(manifest, files={}))
             # The configuration comes last, because it marks the run as begun.
@@ -310,14 +275,14 @@ def _require_free(folder: RunFolder, config: Mapping[str, Any], existing: Existi
     if path.exists() and not path.is_dir():
         raise RunError(f"{path}: is a file; a run needs a folder: choose another run_dir=")
     if not folder.is_marked:
-        if foreign := foreign_names(path):
+        if foreign := _foreign_names(path):
             more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
             raise RunError(
                 f"{path}: is not a run folder, and not empty ({', '.join(foreign[:3])}{more}); "
                 "choose another run_dir=, or move these files"
             )
     elif existing == "overwrite":
-        require_only_this_run(path)
+        _require_only_this_run(path)
     elif folder.is_begun:
         return _may_go_on(folder, stored_config(config), existing)
     return False
@@ -426,3 +391,80 @@ def _differences(before: Any, now: Any, name: str = "") -> list[str]:
             before.get(key), now.get(key), f"{name}.{key}" if name else str(key)
         )
     ]
+
+
+# ---- Recognise the files that a run wrote, and remove them without touching others
+
+# In order of removal: without a result, a run is unfinished; without a configuration, not begun.
+# The manifest is not included because it is replaced.
+_FILES = (
+    RESULT_FILE, CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE, VERSIONS_FILE,
+    VOCABULARY_FILE, SUBWORDS_FILE, LOG_FILE, CHECKPOINT_FILE, FAILURE_FILE,
+)  # fmt: skip
+
+# Folder that the logger writes within a run folder.
+_WANDB = "wandb"
+_WANDB_NAMES = ("run-*", "offline-run-*", "latest-run", "debug.log", "debug-internal.log")
+
+# Files of a loss that was infinite.
+_DIVERGED_NAMES = ("batch*.safetensors", "sentences*.txt")
+
+
+def _foreign_names(folder: Path) -> list[str]:
+    """List the files of a folder without a run, except those of a training that has not begun."""
+    if not folder.is_dir():
+        return []
+    own = {LOCK_FILE, owner_path(folder / LOCK_FILE).name, LOG_FILE}
+    return [
+        path.name
+        for path in sorted(folder.iterdir())
+        if path.name not in own and not is_leftover(path)
+    ]
+
+
+def _require_only_this_run(folder: Path) -> None:
+    """Refuse to replace a run in or above the working directory, or above other runs."""
+    place = folder.resolve()
+    if Path.cwd().resolve().is_relative_to(place):
+        raise RunError(
+            f"{folder}: existing=overwrite is refused for the working directory and folders that "
+            "contain it; choose another run_dir="
+        )
+    if other := _run_below(folder):
+        raise RunError(
+            f"{folder}: existing=overwrite is refused because the folder contains another run "
+            f"({other}); choose another run_dir=, or move that run"
+        )
+
+
+def _remove_run_files(folder: Path) -> None:
+    """Remove the files of a run by their names, and leave all other files in place."""
+    for name in _FILES:
+        # A folder of such a name does not belong to the run.
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            (folder / name).unlink()
+    checkpoints, wandb = (folder / CHECKPOINT_FILE).parent, folder / _WANDB
+    diverged = folder / DIVERGED_FOLDER
+    remove_leftovers(checkpoints)
+    _remove_matching(wandb, _WANDB_NAMES)
+    _remove_matching(diverged, _DIVERGED_NAMES)
+    for place in (checkpoints, wandb, diverged):
+        with contextlib.suppress(OSError):  # absent, or not empty
+            place.rmdir()
+
+
+def _remove_matching(folder: Path, patterns: tuple[str, ...]) -> None:
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    remove_leftovers(folder)
+    for path in sorted(folder.iterdir()):
+        if any(fnmatch.fnmatchcase(path.name, pattern) for pattern in patterns):
+            remove_tree(path)
+
+
+def _run_below(folder: Path) -> Path | None:
+    for root, below, _ in os.walk(folder):
+        below[:] = [name for name in below if not is_leftover(Path(name))]
+        if Path(root) != folder and RunFolder(Path(root)).is_marked:
+            return Path(root)
+    return None

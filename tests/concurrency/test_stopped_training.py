@@ -21,8 +21,7 @@ from gardenpath.models.ngram.model import KneserNeyFamily
 from gardenpath.models.training.checkpoints import stop_signals
 from gardenpath.runs import training
 from gardenpath.store.files import owner_path
-from gardenpath.store.run_claim import read_failure
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.run_folder import RunFolder, read_failure
 from tests import small_runs
 from tests.concurrency.training_kills import (
     OVERFITTING,

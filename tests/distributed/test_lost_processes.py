@@ -19,8 +19,7 @@ from gardenpath.models.training.module import LanguageModelling
 from gardenpath.runs import distributed as rank_processes
 from gardenpath.runs.distributed import RankProcesses
 from gardenpath.runs.training import train
-from gardenpath.store.run_claim import read_failure
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.run_folder import RunFolder, read_failure
 from gardenpath.util import python_command
 from tests import small_runs
 from tests.distributed.trees import NEAR, SMALL, places, write_trees

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gardenpath.store.run_claim import claim
-from gardenpath.store.run_folder import RunFolder
-from gardenpath.store.run_status import find_statuses
+from gardenpath.store.run_folder import RunFolder, find_statuses
 
 CONFIG: dict[str, Any] = {
     "data": {"name": "cats", "min_count": 2},

@@ -14,14 +14,8 @@ import pytest
 import yaml
 
 from gardenpath.errors import DivergedError, RunError, TrainingStoppedError
-from gardenpath.store.run_claim import (
-    Existing,
-    claim,
-    failures_recorded,
-    read_failure,
-    write_failure,
-)
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.run_claim import Existing, claim, failures_recorded, write_failure
+from gardenpath.store.run_folder import RunFolder, read_failure
 from tests.store.sample_runs import CONFIG, sample_run, write_words
 
 

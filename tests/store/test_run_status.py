@@ -12,9 +12,8 @@ import yaml
 
 from gardenpath.errors import RunError
 from gardenpath.store.files import locked
-from gardenpath.store.run_claim import FailureKind, claim, write_failure
-from gardenpath.store.run_folder import RunFolder
-from gardenpath.store.run_status import RunState, find_statuses, run_status
+from gardenpath.store.run_claim import claim, write_failure
+from gardenpath.store.run_folder import FailureKind, RunFolder, RunState, find_statuses, run_status
 from tests.store.sample_runs import CONFIG, find_runs, sample_run, write_words
 
 

@@ -22,8 +22,7 @@ from gardenpath.models.training import checkpoints as divergence
 from gardenpath.models.training.checkpoints import WholeCheckpoints, read_checkpoint
 from gardenpath.models.weights import save_weights
 from gardenpath.runs.training import train
-from gardenpath.store.run_claim import read_failure
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.run_folder import RunFolder, read_failure
 from tests import small_runs
 from tests.concurrency.kills import every_step
 from tests.integration.commands import TINY, call, toy
