@@ -573,9 +573,5 @@ def test_a_header_of_another_table(tmp_path: Path, extension: str) -> None:
     write_surprisals(path, ROWS, HEADER)
     write_surprisals(other, ROWS[:1], HEADER)
     side_car(other).replace(side_car(path))
-    with pytest.raises(InputError, match=r"is not the header of table\.\w+ as it is now"):
+    with pytest.raises(InputError, match=r"header and table differ \(checksum\)"):
         read_surprisals(path)
-    content = json.loads(side_car(path).read_text(encoding="utf-8"))
-    del content["table_sha256"]  # as older versions wrote it
-    side_car(path).write_text(json.dumps(content), encoding="utf-8")
-    assert _same(read_surprisals(path)[0], ROWS)
