@@ -40,13 +40,12 @@ LEAST_LINES_OF_A_FOLDER = 600
 LEAST_LINES_FOR_ONE_IMPORTER = 150
 
 # Where a library may be imported.
-_HYDRA = {"settings.compose", "settings.command_line", "sweeps", "cli"}
+_HYDRA = {"settings.compose", "sweeps", "cli"}
 HOMES: dict[str, set[str]] = {
     "hydra": _HYDRA,
     "omegaconf": _HYDRA,
     "pytorch_lightning": {"models.training"},
-    # Jobs are sent to processes of this machine; no file is read.
-    "joblib": {"sweeps"},
+    "joblib": set(),
     "starlette": {"playground"},
     "uvicorn": {"playground"},
     "submitit": {"sweeps"},

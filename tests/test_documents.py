@@ -14,7 +14,7 @@ from hydra._internal.utils import get_args_parser
 from gardenpath import cli
 from gardenpath.cli import help_text
 from gardenpath.errors import ConfigError
-from gardenpath.settings.compose import watching
+from gardenpath.settings.compose import expand_watch_flag
 from tests.documents import DOCUMENTS, ROOT, Command, anchors, commands, links, titled_files
 
 # Names in commands that a reader replaces by one of several choices, and a choice.
@@ -46,7 +46,7 @@ def mistakes(command: Command, folder: Path) -> list[str]:
     arguments = [PLACEHOLDERS.get(argument, argument) for argument in command.arguments]
     if "--version" in arguments:
         return []
-    flags = get_args_parser().parse_args([watching(one) for one in arguments])
+    flags = get_args_parser().parse_args([expand_watch_flag(one) for one in arguments])
     if flags.config_dir is not None:
         _write_files(ROOT / command.document, folder)
         flags.config_dir = str(folder / flags.config_dir)

@@ -25,10 +25,8 @@ from gardenpath.errors import (
     TrainingStoppedError,
 )
 from gardenpath.models.training.checkpoints import stop_signals
-from gardenpath.settings.command_line import CommandLine
-from gardenpath.settings.compose import ConfigSource, Script, composed
-from gardenpath.store.run_claim import read_failure
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.settings.compose import CommandLine, ConfigSource, Script, composed
+from gardenpath.store.run_folder import RunFolder, read_failure
 from gardenpath.sweeps import stopped_as_a_whole, sweep_jobs
 from tests import small_runs
 from tests.integration.commands import ROOT, call, start
@@ -117,17 +115,16 @@ def test_submitit_runs_jobs_in_its_local_queue(folder: Path) -> None:
     ).read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("launcher", "package"),
-    [("local", "hydra-joblib-launcher"), ("slurm", "hydra-submitit-launcher")],
-)
+@pytest.mark.parametrize("launcher", ["slurm", "submitit_local"])
 def test_a_launcher_that_is_not_installed_is_named(
-    launcher: str, package: str, monkeypatch: pytest.MonkeyPatch
+    launcher: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launching.require_launcher([f"hydra/launcher={launcher}"])
     monkeypatch.setattr(launching, "find_spec", lambda _: None)
+    package = "hydra-submitit-launcher"
     with pytest.raises(ConfigError, match=rf"{package}: pip install 'gardenpath\[launchers\]'"):
         launching.require_launcher([f"hydra/launcher={launcher}"])
+    launching.require_launcher(["hydra/launcher=local"])
 
 
 # ----------------------------------------------------------------------------
@@ -155,8 +152,8 @@ def _seed(folder: Path, number: int) -> RunFolder:
 
 def _trained_by(run: RunFolder) -> int:
     """The process that trains a run, once it has trained for an epoch."""
-    for _ in range(400):
-        if run.metrics_path.is_file():
+    for _ in range(1800):
+        if (run / "metrics.csv").is_file():
             return int(json.loads((run.path / ".lock.json").read_text(encoding="utf-8"))["pid"])
         time.sleep(0.1)
     raise AssertionError(f"nothing is training in {run.path}")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.settings.command_line import folders_for, short_names
+from gardenpath.settings.schema import folders_for, short_names
 
 
 def _folder(value: object) -> str:

@@ -45,19 +45,19 @@ def load_vocabulary(run: RunFolder) -> Vocabulary:
     """Read the vocabulary of a run's model."""
     run.verified_sha256(VOCABULARY_FILE)
     try:
-        return Vocabulary.load(run.vocabulary_path)
+        return Vocabulary.load(run / VOCABULARY_FILE)
     except InputError as error:
         raise DamagedRunError(f"{error}; copy the run folder again, or train again") from error
 
 
 def load_subwords(run: RunFolder) -> Subwords | None:
     """Read the subword segmentation of a run; None if its units are whole words."""
-    if not run.subwords_path.exists():
+    if not (run / SUBWORDS_FILE).exists():
         _require_whole_words(run)
         return None
     run.verified_sha256(SUBWORDS_FILE)
     try:
-        return Subwords.load(run.subwords_path)
+        return Subwords.load(run / SUBWORDS_FILE)
     except InputError as error:
         raise DamagedRunError(f"{error}; copy the run folder again, or train again") from error
 
@@ -80,17 +80,17 @@ def load_model(
     if not isinstance(family, NeuralFamily):
         return _load_ngram(run, len(vocabulary))
     network = family.build(settings, vocabulary)
-    load_weights(network, run.weights_path)
+    load_weights(network, run / WEIGHTS_FILE)
     return network.eval()
 
 
 def _load_ngram(run: RunFolder, vocabulary_size: int) -> NgramModel:
     from gardenpath.models.ngram.model import NgramModel
 
-    model = NgramModel.load(run.weights_path)
+    model = NgramModel.load(run / WEIGHTS_FILE)
     if model.vocabulary_size != vocabulary_size:
         raise DamagedRunError(
-            f"{run.weights_path}: the model has {model.vocabulary_size} words, but "
+            f"{run / WEIGHTS_FILE}: the model has {model.vocabulary_size} words, but "
             f"vocabulary.json next to it has {vocabulary_size}; copy the run folder again"
         )
     return model

@@ -58,7 +58,7 @@ from gardenpath.settings.tasks import (
     surprisal_sets,
 )
 from gardenpath.store.manifest import results_folder
-from gardenpath.store.run_status import RunStatus
+from gardenpath.store.run_folder import RunStatus
 from gardenpath.studies.compared import claims_frame, compared_parts, write_study
 from gardenpath.studies.filler_gap import FILLER_GAP
 from gardenpath.studies.layouts import import_layout, published_suites

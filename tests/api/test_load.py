@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -106,33 +105,31 @@ def test_a_run_of_a_newer_version_is_refused(copy: Path) -> None:
         gp.load(copy)
 
 
-def _as_format_1(path: Path) -> None:
-    """Turn a run folder into one as the first versions wrote them."""
-    config = yaml.safe_load((path / "config.yaml").read_text(encoding="utf-8"))
+def test_a_run_from_before_0_2_0_is_refused(copy: Path) -> None:
+    config = yaml.safe_load((copy / "config.yaml").read_text(encoding="utf-8"))
     assert config.pop("format") == 2
-    model: dict[str, Any] = config["model"]
-    if "size" in model["network"]:
-        model["size"] = model["network"]["size"]
-    if model["family"] in ("ngram", "unigram"):
-        model["optimiser"] = {"algorithm": "adamw", "learning_rate": 0.001}
-        model["batches"] = {"max_tokens": 4096}
-    else:
-        (path / "checkpoints").mkdir(exist_ok=True)
-    config["demo"] = {"epochs": {"lstm": 4}}
+    (copy / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    (copy / "manifest.json").unlink()
+    with pytest.raises(gp.RunError, match=r"before 0\.2\.0, whose runs are no longer read"):
+        gp.load(copy)
+
+
+def _without_manifest(path: Path) -> None:
+    """Turn a run folder into one whose manifest was deleted; private settings are ignored."""
+    config = yaml.safe_load((path / "config.yaml").read_text(encoding="utf-8"))
     config["_private"] = {"for": "interpolation"}
-    config["paths"]["surprisals"] = ".cache/surprisals"
     (path / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
-    for name in ("gardenpath.json", "manifest.json", ".lock"):
+    for name in ("manifest.json", ".lock"):
         (path / name).unlink()
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_run_of_format_1_loads_with_the_same_numbers(
+def test_a_run_without_its_manifest_loads_with_the_same_numbers(
     folder: Path, tmp_path: Path, model: str
 ) -> None:
     path = tmp_path / "old" / model
     shutil.copytree(run_of(folder, model).path, path)
-    _as_format_1(path)
+    _without_manifest(path)
     old = gp.load(path, device="cpu", search=NARROW_SEARCH)
     new = run_of(folder, model)
     assert old.settings.model == new.settings.model and old.data == new.data
@@ -147,9 +144,8 @@ def test_a_run_of_format_1_loads_with_the_same_numbers(
 def test_loading_writes_nothing(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "old"
     shutil.copytree(run_of(folder, "lstm").path, path)
-    _as_format_1(path)
+    _without_manifest(path)
     before = {one: one.stat().st_mtime_ns for one in path.rglob("*")}
     gp.load(path).surprisal("the boys knew .")
     assert {one: one.stat().st_mtime_ns for one in path.rglob("*")} == before
-    assert "format" not in yaml.safe_load((path / "config.yaml").read_text(encoding="utf-8"))
     assert json.loads((path / "result.json").read_text(encoding="utf-8"))

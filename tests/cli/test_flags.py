@@ -14,8 +14,8 @@ import pytest
 from gardenpath import __version__
 from gardenpath.cli import train_job
 from gardenpath.eval.search.settings import WordSync
-from gardenpath.settings.command_line import explanations
 from gardenpath.settings.compose import ConfigSource, choices_of, composed, groups_of
+from gardenpath.settings.schema import explanations
 from gardenpath.settings.tasks import SurprisalTask
 from gardenpath.util import CONFIG_DIR
 from tests.integration.commands import ROOT, start, toy

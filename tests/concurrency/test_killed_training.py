@@ -91,7 +91,7 @@ def test_killed_while_files_are_written(expected: RunFolder, tmp_path: Path) -> 
 def test_killed_after_early_stopping(expected: RunFolder, tmp_path: Path) -> None:
     """What is resumed then is not trained any further."""
     run = small_runs.run(tmp_path, *OVERFITTING)
-    run.result_path.unlink()
+    (run / "result.json").unlink()
     assert differences(_resumed(tmp_path, *OVERFITTING), expected) == []
 
 
@@ -104,7 +104,7 @@ def test_a_limit_of_steps_is_kept(tmp_path: Path, limit: int) -> None:
         _killed(tmp_path, *overrides, before=send_in(method, number, signal.SIGKILL))
     resumed = _resumed(tmp_path, *overrides)
     assert differences(resumed, whole) == []
-    resumed.result_path.unlink()
+    (resumed / "result.json").unlink()
     assert differences(_resumed(tmp_path, *overrides), whole) == []
 
 

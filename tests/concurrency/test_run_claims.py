@@ -19,7 +19,7 @@ from gardenpath.store.files import owner_path
 from gardenpath.store.run_claim import claim
 from gardenpath.store.run_folder import RunFolder
 from tests.concurrency.kills import every_step, killed_before_step
-from tests.store.old_run import CONFIG, format_1, write_words
+from tests.store.sample_runs import CONFIG, sample_run, write_words
 
 SPAWN = multiprocessing.get_context("spawn")
 NEW: dict[str, Any] = {**CONFIG, "seed": 2}
@@ -35,7 +35,7 @@ def train(path: Path, barrier: Barrier, told: Queue[str], config: dict[str, Any]
         ) as claimed:
             barrier.wait(timeout=60)
             claimed.begin(config, write_words)
-            folder.weights_path.write_bytes(b"new")
+            (folder / "weights.safetensors").write_bytes(b"new")
             claimed.finish({"seed": config["seed"]})
             told.put("")
     except RunError as error:
@@ -47,7 +47,7 @@ def train(path: Path, barrier: Barrier, told: Queue[str], config: dict[str, Any]
 def test_one_of_several_trainings_wins(tmp_path: Path, is_there: bool) -> None:
     path = tmp_path / "runs" / "seed1"
     if is_there:
-        format_1(path)
+        sample_run(path)
     barrier, told = SPAWN.Barrier(4), SPAWN.Queue()
     processes = [
         SPAWN.Process(target=train, args=(path, barrier, told, {**CONFIG, "seed": number}))
@@ -78,7 +78,7 @@ def test_a_killed_training_gives_its_folder_back(tmp_path: Path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     assert killed_before_step(10**9, begin_and_die, tmp_path)
-    assert owner_path(folder.lock_path).exists(), "nobody has removed the record"
+    assert owner_path(folder / ".lock").exists(), "nobody has removed the record"
     with pytest.raises(RunError, match="an unfinished run"), claim(folder, CONFIG):
         pass
     with claim(folder, CONFIG, existing="resume") as claimed:
@@ -95,7 +95,7 @@ def state_of(folder: RunFolder) -> str:
         folder.verify()
         assert folder.result()["seed"] == seed
         return f"finished {seed}"
-    assert folder.vocabulary_path.exists()
+    assert (folder / "vocabulary.json").exists()
     return f"begun {seed}"
 
 
@@ -122,7 +122,7 @@ def test_a_kill_at_any_step_leaves_one_run_or_none(
     def replace() -> None:
         with claim(folder, NEW, existing="overwrite") as claimed:
             claimed.begin(NEW, write_words)
-            folder.weights_path.write_bytes(b"new")
+            (folder / "weights.safetensors").write_bytes(b"new")
             claimed.finish({"seed": 2})
 
     states = []
@@ -131,7 +131,7 @@ def test_a_kill_at_any_step_leaves_one_run_or_none(
         assert (folder.path / "notes.txt").read_text(encoding="utf-8") == "mine"
         states.append(state_of(folder))
         if states[-1] == "begun 2":
-            assert not folder.metrics_path.exists(), "nothing of the old run is mixed in"
+            assert not (folder / "metrics.csv").exists(), "nothing of the old run is mixed in"
         replace()
         assert state_of(folder) == "finished 2"
         assert not list(folder.path.glob(".*.part"))

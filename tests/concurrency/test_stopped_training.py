@@ -21,8 +21,7 @@ from gardenpath.models.ngram.model import KneserNeyFamily
 from gardenpath.models.training.checkpoints import stop_signals
 from gardenpath.runs import training
 from gardenpath.store.files import owner_path
-from gardenpath.store.run_claim import read_failure
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.run_folder import RunFolder, read_failure
 from tests import small_runs
 from tests.concurrency.training_kills import (
     OVERFITTING,
@@ -51,7 +50,7 @@ def stopped(folder: Path, before: Change, *overrides: str) -> tuple[int, RunFold
 
 
 def steps_saved(run: RunFolder) -> int:
-    return int(torch.load(run.checkpoint_path, weights_only=True)["global_step"])
+    return int(torch.load(run / "checkpoints/last.ckpt", weights_only=True)["global_step"])
 
 
 # Within an epoch, in its last batch, in its validation, and in the last epoch.
@@ -101,7 +100,7 @@ def test_the_handler_of_a_launcher_is_called_when_all_is_written(
         folder = RunFolder(Path(small_runs.settings(tmp_path, *OVERFITTING).run_dir))
 
         def requeue(number: int, _frame: object) -> None:
-            held = owner_path(folder.lock_path).exists()
+            held = owner_path(folder / ".lock").exists()
             seen.write_text(f"{number} {steps_saved(folder)} {held}", encoding="utf-8")
             os._exit(77)
 
@@ -195,7 +194,7 @@ def test_the_command_says_one_line(tmp_path: Path) -> None:
         text=True,
     )
     run = RunFolder(tmp_path / "runs/text/lstm/seed1")
-    while not run.checkpoint_path.exists() and process.poll() is None:
+    while not (run / "checkpoints/last.ckpt").exists() and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)

@@ -122,7 +122,9 @@ def differences(run: RunFolder, expected: RunFolder) -> list[str]:
     if not run.is_finished:
         return [*found, "not finished"]
     run.verify()
-    if run.weights_path.read_bytes() != expected.weights_path.read_bytes():
+    if (run / "weights.safetensors").read_bytes() != (
+        expected / "weights.safetensors"
+    ).read_bytes():
         found.append("weights")
     if small_runs.metrics(run) != small_runs.metrics(expected):
         found.append("metrics")

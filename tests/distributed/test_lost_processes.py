@@ -19,8 +19,7 @@ from gardenpath.models.training.module import LanguageModelling
 from gardenpath.runs import distributed as rank_processes
 from gardenpath.runs.distributed import RankProcesses
 from gardenpath.runs.training import train
-from gardenpath.store.run_claim import read_failure
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.run_folder import RunFolder, read_failure
 from gardenpath.util import python_command
 from tests import small_runs
 from tests.distributed.trees import NEAR, SMALL, places, write_trees
@@ -76,7 +75,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 def epochs_of(run: RunFolder) -> int:
-    return len(small_runs.metrics(run)) if run.metrics_path.exists() else 0
+    return len(small_runs.metrics(run)) if (run / "metrics.csv").exists() else 0
 
 
 def kill_second_process(settings: list[str]) -> None:
@@ -127,7 +126,7 @@ def test_killed_processes_and_the_same_result(folder: Path) -> None:
         expected = small_runs.column(one, name)
         assert len(expected) == 20
         assert small_runs.column(run, name) == pytest.approx(expected, rel=0, abs=NEAR)
-    weights, others = load_file(one.weights_path), load_file(run.weights_path)
+    weights, others = load_file(one / "weights.safetensors"), load_file(run / "weights.safetensors")
     assert all((weight - others[name]).abs().max() < NEAR for name, weight in weights.items())
 
 
@@ -138,7 +137,7 @@ def test_all_processes_stop_if_the_loss_is_infinite(folder: Path) -> None:
         with pytest.raises(DivergedError, match="training diverged at step"):
             train(*LONG, *places(folder, "run"), *exploding, "trainer.gradient_clip=0")
     assert [process.returncode for process in processes] != [0]
-    found = {path.name for path in RunFolder(folder / "run").diverged_path.iterdir()}
+    found = {path.name for path in (RunFolder(folder / "run") / "diverged").iterdir()}
     assert found == {"batch.safetensors", "sentences.txt"}
 
 

@@ -120,11 +120,11 @@ def test_two_processes_train_the_model_of_one(folder: Path, follower: Follower, 
         ), name
     for split, expected in one.result().items():
         assert two.result()[split] == pytest.approx(expected, rel=NEAR)
-    weights, others = load_file(one.weights_path), load_file(two.weights_path)
+    weights, others = load_file(one / "weights.safetensors"), load_file(two / "weights.safetensors")
     assert weights.keys() == others.keys()
     for name, weight in weights.items():
         assert (weight - others[name]).abs().max() < NEAR, name
-    log = two.log_path.read_text(encoding="utf-8")
+    log = (two / "train.log").read_text(encoding="utf-8")
     assert log.count(": epoch 1/") == 1
 
 
@@ -145,9 +145,9 @@ def test_a_refused_run_ends_all_processes(folder: Path, follower: Follower) -> N
 
 def test_a_finished_run_is_left_alone_by_all(folder: Path, follower: Follower) -> None:
     run = RunFolder(folder / "lstm2")
-    before = run.result_path.stat().st_mtime_ns
+    before = (run / "result.json").stat().st_mtime_ns
     together(follower, folder, "lstm", "existing=resume")
-    assert run.result_path.stat().st_mtime_ns == before
+    assert (run / "result.json").stat().st_mtime_ns == before
 
 
 def test_only_the_first_process_estimates_ngrams(folder: Path, follower: Follower) -> None:

@@ -23,7 +23,7 @@ from gardenpath.eval.surprisal.tables import (
     read_surprisals,
     write_surprisals,
 )
-from gardenpath.store.manifest import side_car
+from gardenpath.store.manifest import side_car, write_side_car
 from gardenpath.store.tables import METRICS, read_table
 from gardenpath.studies.layouts import import_mandarin, import_reflexives, import_suppression
 from gardenpath.studies.reflexives_files import read_bert
@@ -133,6 +133,9 @@ def _two_columns(text: str) -> str:
 def _surprisals(name: str) -> Callable[[bytes], None]:
     def read(content: bytes) -> None:
         path = on_disk(content, name)
+        # The header of the first table is that of all inputs.
+        header_content = json.loads(side_car(path).read_text(encoding="utf-8"))
+        write_side_car(path, header_content)
         rows, header = read_surprisals(path)
         again = scratch() / f"again.{name}"
         write_surprisals(again, rows, header)
@@ -160,11 +163,6 @@ def _surprisal_seed(name: str) -> bytes:
     run = RunHeader(run="runs/a", model="x", vocabulary="abc", search="y", settings=settings)
     path = scratch() / name
     write_surprisals(path, rows, TableHeader(runs=(run,)))
-    if (beside := side_car(path)).exists():
-        # It stays there for all inputs, and fits them all without the checksum of one table.
-        content = json.loads(beside.read_text(encoding="utf-8"))
-        del content["table_sha256"]
-        beside.write_text(json.dumps(content), encoding="utf-8")
     return path.read_bytes()
 
 

@@ -6,9 +6,12 @@ import os
 import runpy
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
+from gardenpath.settings.compose import CommandLine, ConfigSource, Script, expand_watch_flag
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,3 +55,10 @@ def toy(folder: Path, *arguments: str, train_sentences: int = 200) -> list[str]:
 
 
 TINY = ("model.size=tiny", "trainer=cpu", "trainer.max_epochs=1")
+
+
+def check_command_line(script: Script, arguments: Sequence[str]) -> None:
+    """Raise an error that lists all mistakes in the overrides; with ``-m``, of a whole sweep."""
+    overrides = [expand_watch_flag(a) for a in arguments if a not in ("-m", "--multirun")]
+    line = CommandLine(ConfigSource(script), overrides, is_sweep=len(overrides) < len(arguments))
+    line.check()

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from gardenpath.eval.display import EXACT, FAMILY_NAMES
-from gardenpath.settings.command_line import check_command_line
-from tests.integration.commands import ROOT, start
+from tests.integration.commands import ROOT, check_command_line, start
 
 _LINES, _COLUMNS = 40, 80
 _CORPUS = ("data.reader.train=300", "data.reader.valid=20", "data.reader.test=20")

@@ -67,7 +67,9 @@ def _kill(folder: Path, step: int, *overrides: str) -> None:
 
 
 def _require_same(resumed: RunFolder, expected: RunFolder) -> None:
-    assert resumed.weights_path.read_bytes() == expected.weights_path.read_bytes()
+    assert (resumed / "weights.safetensors").read_bytes() == (
+        expected / "weights.safetensors"
+    ).read_bytes()
     assert small_runs.metrics(resumed) == small_runs.metrics(expected)
     assert resumed.result() == expected.result()
 
@@ -171,7 +173,7 @@ def test_a_process_that_is_really_killed(tmp_path: Path) -> None:
 
 def test_a_changed_byte_of_a_checkpoint_is_not_resumed(tmp_path: Path) -> None:
     _kill(tmp_path, 8, *MODELS["lstm"])
-    path = RunFolder(tmp_path / "runs/text/lstm/seed1").checkpoint_path
+    path = RunFolder(tmp_path / "runs/text/lstm/seed1") / "checkpoints/last.ckpt"
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
@@ -183,7 +185,7 @@ def test_a_changed_byte_of_a_checkpoint_is_not_resumed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kept", [0.0, 0.5, 0.99])
 def test_a_truncated_checkpoint_is_named_with_a_remedy(tmp_path: Path, kept: float) -> None:
     _kill(tmp_path, 8, *MODELS["lstm"])
-    path = RunFolder(tmp_path / "runs/text/lstm/seed1").checkpoint_path
+    path = RunFolder(tmp_path / "runs/text/lstm/seed1") / "checkpoints/last.ckpt"
     content = path.read_bytes()
     path.write_bytes(content[: int(kept * len(content))])
     with pytest.raises(RunError, match="delete it to start over") as caught:
@@ -194,7 +196,7 @@ def test_a_truncated_checkpoint_is_named_with_a_remedy(tmp_path: Path, kept: flo
 def test_without_its_checkpoint_a_run_starts_over(tmp_path: Path) -> None:
     expected = small_runs.run(tmp_path / "whole", *MODELS["lstm"])
     _kill(tmp_path, 8, *MODELS["lstm"])
-    RunFolder(tmp_path / "runs/text/lstm/seed1").checkpoint_path.unlink()
+    (RunFolder(tmp_path / "runs/text/lstm/seed1") / "checkpoints/last.ckpt").unlink()
     _require_same(small_runs.run(tmp_path, *MODELS["lstm"], "existing=resume"), expected)
 
 
@@ -254,8 +256,7 @@ def test_a_run_is_not_resumed_with_another_corpus(tmp_path: Path) -> None:
     """Not even if the words are the same: the sentences after the checkpoint would be others."""
     overrides = ("model=lstm", *small_runs.NEURAL, "trainer.max_epochs=1")
     run = small_runs.run(tmp_path, *overrides)
-    run.result_path.unlink()
-    (run.path / "manifest.json").unlink()
+    (run / "result.json").unlink()
     sentences = tmp_path / "corpus" / "train.txt"
     text = sentences.read_text(encoding="utf-8")
     lines = text.splitlines(keepends=True)

@@ -10,11 +10,11 @@ import pytest
 from gardenpath.errors import ConfigError
 from gardenpath.models.training.module import LanguageModelling
 from gardenpath.runs.training import train
-from gardenpath.settings.command_line import check_command_line
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.train import TrainSettings
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs
+from tests.integration.commands import check_command_line
 
 VARIANTS = {
     "rnng": ("model=rnng",),
@@ -86,7 +86,9 @@ def test_a_killed_run_resumes_to_the_same_result(
         patch.setattr(LanguageModelling, "training_step", step_or_die)
         run(tmp_path / "killed", *overrides)
     resumed = run(tmp_path / "killed", *overrides, "existing=resume")
-    assert resumed.weights_path.read_bytes() == expected.weights_path.read_bytes()
+    assert (resumed / "weights.safetensors").read_bytes() == (
+        expected / "weights.safetensors"
+    ).read_bytes()
     assert small_runs.metrics(resumed) == small_runs.metrics(expected)
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from gardenpath.models.ngram.model import NgramModel
 from gardenpath.store.run_folder import RunFolder
-from gardenpath.store.run_status import find_runs
 from tests import small_runs
 from tests.integration.commands import TINY, call, start, toy
 from tests.models.ngram.oracles import write_arpa
+from tests.store.sample_runs import find_runs
 
 
 def test_a_network_with_weights_and_biases_offline(tmp_path: Path) -> None:

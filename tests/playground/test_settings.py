@@ -25,7 +25,7 @@ from gardenpath.playground.settings import (
     help_of,
     playground_settings_of,
 )
-from gardenpath.settings.command_line import explanations
+from gardenpath.settings.schema import explanations
 from tests.documents import ROOT
 from tests.toy_runs import NARROW
 

@@ -140,7 +140,7 @@ def test_names_of_models(arpa: Path, tmp_path: Path) -> None:
 
 
 def test_damaged_files_are_named(adopted: gp.Run) -> None:
-    weights = adopted.folder.weights_path
+    weights = adopted.folder / "weights.safetensors"
     content = bytearray(weights.read_bytes())
     content[-3] ^= 1
     weights.write_bytes(content)

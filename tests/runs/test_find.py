@@ -168,8 +168,7 @@ def test_a_flipped_bit_in_a_run(
     shutil.copytree(originals[model], copy)
     unfinished = state == "unfinished"
     if unfinished:
-        for name in ("manifest.json", "result.json"):
-            (copy / name).unlink()
+        small_runs.unfinish(copy)
     expected = said(copy, unfinished=unfinished)
     refused: set[str] = set()
     for file, place in _flips(copy, 8 if model == "rnng" else PLACES):

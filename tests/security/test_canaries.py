@@ -83,8 +83,8 @@ def test_files_of_a_run(tmp_path: Path) -> None:
             assert "\n" not in str(error).strip()
         path.write_bytes(finished[path])
         assert not canary.exists(), path
-    folder.result_path.unlink()
-    folder.checkpoint_path.parent.mkdir(exist_ok=True)
-    folder.checkpoint_path.write_bytes(payload)
-    message = _message(lambda: small_runs.run(tmp_path / "work", "resume=true"))
+    (folder / "result.json").unlink()
+    (folder / "checkpoints/last.ckpt").parent.mkdir(exist_ok=True)
+    (folder / "checkpoints/last.ckpt").write_bytes(payload)
+    message = _message(lambda: small_runs.run(tmp_path / "work", "existing=resume"))
     assert "last.ckpt" in message and not canary.exists()

@@ -14,19 +14,20 @@ from omegaconf import DictConfig
 
 from gardenpath.errors import ConfigError
 from gardenpath.playground.settings import PlaygroundSettings
-from gardenpath.settings import command_line
-from gardenpath.settings.command_line import (
+from gardenpath.settings import compose
+from gardenpath.settings.compose import (
     CommandLine,
+    ConfigSource,
     GridBlock,
-    check_command_line,
-    explanations,
+    Script,
+    composed,
     narrowed,
     read_grid,
 )
-from gardenpath.settings.compose import ConfigSource, Script, composed
 from gardenpath.settings.evaluate import EvaluateSettings
-from gardenpath.settings.schema import Tagged
+from gardenpath.settings.schema import Tagged, explanations
 from gardenpath.settings.train import TrainSettings
+from tests.integration.commands import check_command_line
 
 
 def _mistakes(*arguments: str, script: Script = "train") -> list[str]:
@@ -93,8 +94,8 @@ def test_right_command_lines_pass(arguments: list[str]) -> None:
         ("seed=-1", "seed=-1: must be in [0, 4294967295]"),
         ("seed=5000000000", "seed=5000000000: must be in [0, 4294967295]"),
         ("seed=one", "seed=one: must be a whole number"),
-        ("resume=maybe", "existing=maybe: valid: skip, resume, overwrite, refuse"),
-        ("overwrite=1", "existing=1: valid: skip, resume, overwrite, refuse"),
+        ("resume=true", "resume is not a setting; valid: model, seed, existing"),
+        ("existing=1", "existing=1: valid: skip, resume, overwrite, refuse"),
         ("run_dir=null", "run_dir is missing"),
         ("paths.runs=[1]", "paths.runs=[1]: must be text"),
         ("paths=3", "unknown paths '3'; valid: default"),
@@ -190,7 +191,7 @@ def _compositions(monkeypatch: pytest.MonkeyPatch, line: CommandLine) -> int:
         calls.append(source)
         return composed(source, overrides)
 
-    monkeypatch.setattr(command_line, "composed", counted)
+    monkeypatch.setattr(compose, "composed", counted)
     line.check()
     return len(calls)
 
