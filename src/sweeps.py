@@ -36,7 +36,6 @@ from hydra.core.utils import JobReturn, JobStatus
 from omegaconf import DictConfig, OmegaConf
 
 from gardenpath.console import console
-from gardenpath.data.preparation import available_cores
 from gardenpath.errors import (
     ConfigError,
     StoppedError,
@@ -60,6 +59,7 @@ from gardenpath.settings.schema import folders_for, short_names
 from gardenpath.store.files import write_json
 from gardenpath.tasks.runs import print_states
 from gardenpath.util import plural, python_command, sweep_process, tied_to_this_process
+from gardenpath.workers import available_cores
 
 if TYPE_CHECKING:
     import submitit
