@@ -76,6 +76,7 @@ def test_the_usual_search_finds_what_ours_finds(
     assert usual.work.word_scores > usual.work.expanded > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["rnng", "plm"])
 @pytest.mark.parametrize("baseline", [False, True])
 def test_a_variant_is_measured(model: Any, baseline: bool) -> None:
@@ -142,6 +143,7 @@ def test_a_peak_is_not_hidden_by_an_earlier_one() -> None:
     assert small == pytest.approx(0.0625, abs=0.03)
 
 
+@pytest.mark.slow
 def test_a_variant_is_measured_in_a_process_of_its_own() -> None:
     variant = Variant(model="rnng", corpus="toy", count=1, out_of=2, changes=TINY)
     found = in_own_process("benchmarks.search", asdict(variant))
@@ -167,6 +169,7 @@ def test_tables_have_a_row_for_everything(name: str, monkeypatch: pytest.MonkeyP
         assert list(table.columns[-1].cells) == ["1.0", "15.0", "15.0"] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("composition", training.COMPOSITIONS)
 def test_both_schedules_train_alike(composition: training.Composition) -> None:
     curves = [
@@ -182,6 +185,7 @@ def test_both_schedules_train_alike(composition: training.Composition) -> None:
     assert curves[0][0] != curves[0][-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", training.SCHEDULES)
 def test_a_schedule_is_measured(schedule: training.Schedule) -> None:
     found = training.measure(training.Task(schedule=schedule, corpus="toy", batch=2, steps=2))

@@ -77,6 +77,7 @@ def test_documented_commands_are_valid(
     assert mistakes(command, tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_wrong_command_is_found(tmp_path: Path) -> None:
     text = "```\ncat x | python train.py modle=lstm \\\n    seed=abc  # wrong\n```\n"
     (command,) = commands("a.md", text)
@@ -134,6 +135,7 @@ def test_a_dead_link_is_found(tmp_path: Path) -> None:
     assert _dead_links(page) == ["no.svg", "page.md#no"]
 
 
+@pytest.mark.slow
 def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

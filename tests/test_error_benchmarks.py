@@ -131,6 +131,7 @@ def test_long_sentences_can_be_chosen() -> None:
     assert min(map(len, independent("toy", 5))) < 9
 
 
+@pytest.mark.slow
 def test_models_over_pieces_and_in_order_have_errors_and_costs_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,6 +164,7 @@ def test_models_over_pieces_and_in_order_have_errors_and_costs_too(
     assert all(float(row["largest_error_bits"]) > 0.01 for row in rows.values() if row is not same)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["rnng", "plm"])
 def test_error_and_cost_are_printed_together(
     model: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

@@ -52,6 +52,7 @@ def _require_same(one: Path, other: Path) -> None:
     assert small_runs.metrics(RunFolder(one)) == small_runs.metrics(RunFolder(other))
 
 
+@pytest.mark.slow
 def test_parallel_jobs_write_their_own_folders_and_fail_alone(folder: Path) -> None:
     """Two learning rates at once equal each alone; a third job is refused, and stops neither."""
     taken = _run_path(folder, "0.5")
@@ -80,6 +81,7 @@ def _owner(path: Path, seconds: int = 120) -> int:
     raise AssertionError(f"nothing is training in {path}")
 
 
+@pytest.mark.slow
 def test_a_job_whose_process_is_killed_fails_alone_and_is_resumed(folder: Path) -> None:
     many = (*LSTM, "trainer.max_epochs=30", "trainer.early_stopping=0")
     given = small_runs.arguments(folder, *many, "model.optimiser.learning_rate=1e-3,1e-4")
@@ -100,6 +102,7 @@ def test_a_job_whose_process_is_killed_fails_alone_and_is_resumed(folder: Path) 
     _require_same(_run_path(folder, "0.001"), alone)
 
 
+@pytest.mark.slow
 def test_submitit_runs_jobs_in_its_local_queue(folder: Path) -> None:
     given = small_runs.arguments(folder, "model=unigram,ngram")
     wrong = "data.min_count=1,2"
@@ -168,6 +171,7 @@ def _require_ended(process: int) -> None:
     raise AssertionError(f"process {process} goes on")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("launcher", [(), LOCAL])
 def test_a_signal_ends_all_jobs(tmp_path: Path, launcher: tuple[str, ...]) -> None:
     """The jobs that run write their checkpoints, and the last one does not begin."""
@@ -190,6 +194,7 @@ def test_a_signal_ends_all_jobs(tmp_path: Path, launcher: tuple[str, ...]) -> No
     assert not _seed(tmp_path, 3).is_begun
 
 
+@pytest.mark.slow
 def test_jobs_end_with_a_sweep_that_is_killed(tmp_path: Path) -> None:
     """They write their checkpoints, so that they do not block the next attempt."""
     with _sweep(tmp_path, *LOCAL) as sweep:
@@ -288,6 +293,7 @@ def test_a_job_keeps_its_folder_if_values_are_added() -> None:
     assert set(_targets(RATES, "seed=1,2")) < set(more)
 
 
+@pytest.mark.slow
 def test_settings_of_a_grid_are_named_whichever_blocks_are_run() -> None:
     given = ("experiment=mandarin", "trainer.max_epochs=1,2")
     assert set(_targets(*given, "model=lstm")) < set(_targets(*given))

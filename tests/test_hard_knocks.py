@@ -6,6 +6,8 @@ import random
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks.hard_knocks import STAGES, Stage, contents, knock, leftovers
 
 # A job that goes on where it was killed, one line at a time.
@@ -38,6 +40,7 @@ def test_a_job_that_goes_on_is_equal(tmp_path: Path) -> None:
     assert outcome.compared == 1 and outcome.left_out == []
 
 
+@pytest.mark.slow
 def test_differences_and_leftovers_are_found(tmp_path: Path) -> None:
     """A job that cannot go on writes something else after a kill."""
     program = (

@@ -183,6 +183,7 @@ def test_only_the_best_settings_of_the_other_count() -> None:
     assert list(table.columns[-1].cells) == ["10.0", "20.0"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["rnng", "plm"])
 def test_the_comparison_is_printed(
     model: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

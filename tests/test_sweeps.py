@@ -34,6 +34,7 @@ def test_a_missing_corpus_stops_no_other_job(
     assert output.count("failed: ") == 2 and f"{folder / 'absent'}" in output
 
 
+@pytest.mark.slow
 def test_a_repeated_sweep_skips_what_is_finished(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,6 +92,7 @@ def test_an_interruption_is_not_the_failure_of_one_job() -> None:
     assert survived(lambda: None).failure is None
 
 
+@pytest.mark.slow
 def test_a_damaged_or_useless_run_is_not_skipped_as_finished(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

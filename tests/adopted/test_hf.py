@@ -324,6 +324,7 @@ def _expected(network: Any, contexts: Contexts, begin: int | None, windows: Wind
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 512])
 @pytest.mark.parametrize("begin", [11, None])
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "gemma", "bloom"])

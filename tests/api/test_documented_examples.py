@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.integration.commands import ROOT
 
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -32,12 +34,14 @@ def _output(page: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_notebook_page_run(tmp_path: Path) -> None:
     _output("notebooks.md", tmp_path)
     assert (tmp_path / "item_1.png").is_file()
     assert (tmp_path / "results" / "notebook" / "manifest.json").is_file()
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_api_page_run(tmp_path: Path) -> None:
     assert "uniform" in _output("api.md", tmp_path)
     assert (tmp_path / "results" / "mine" / "manifest.json").is_file()

@@ -31,6 +31,7 @@ def suites() -> list[gp.Suite]:
     return [replace(one, items=one.items[:2]) for one in gp.suites("reflexives/toy", "islands/toy")]
 
 
+@pytest.mark.slow
 def test_results_are_those_of_the_command_line(folder: Path, tmp_path: Path) -> None:
     """Every table, digit for digit."""
     chosen = ("suite=toy_english", "suite.items=2", "task.report=false",
@@ -175,6 +176,7 @@ def test_partial_parses_are_kept_for_some_items(folder: Path, suites: list[gp.Su
         assert len(parsed) == 1 + is_last
 
 
+@pytest.mark.slow
 def test_statistics_and_a_report_with_a_manifest(
     folder: Path, tmp_path: Path, suites: list[gp.Suite]
 ) -> None:

@@ -62,6 +62,7 @@ def test_nothing_is_imported_before_it_is_used() -> None:
     assert _loaded_after("dir(gp)", *heavy) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [

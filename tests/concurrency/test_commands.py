@@ -69,6 +69,7 @@ def alone(folder: Path, text: Path, tmp_path: Path) -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 def test_two_jobs_with_one_output_never_mix(
     folder: Path, text: Path, tmp_path: Path, alone: dict[str, str]
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_results_folder_has_one_evaluation_at_a_time(
     assert [one.name for one in output.iterdir() if not one.name.startswith(".")] == [name]
 
 
+@pytest.mark.slow
 def test_jobs_that_are_killed_and_started_again_end_like_one_alone(
     folder: Path, text: Path, tmp_path: Path, alone: dict[str, str]
 ) -> None:
@@ -127,6 +129,7 @@ def test_jobs_that_are_killed_and_started_again_end_like_one_alone(
         assert table(output) == alone[model]
 
 
+@pytest.mark.slow
 def test_of_two_trainings_one_has_the_folder(tmp_path: Path) -> None:
     """The other is refused and told whose it is; what is there is one whole run."""
     small_runs.write_corpus(tmp_path / "corpus")

@@ -45,6 +45,7 @@ def _resumed(folder: Path, *overrides: str) -> RunFolder:
 
 
 # In the fourth epoch: the first batch of its validation, its last, after it; and in the fifth.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "number", "every"),
     [
@@ -64,6 +65,7 @@ def test_killed_around_a_validation(
     assert differences(_resumed(tmp_path, *overrides), expected) == []
 
 
+@pytest.mark.slow
 def test_killed_in_every_validation(expected: RunFolder, tmp_path: Path) -> None:
     """Each process trains to the next validation, resumes there, and is killed in the one after."""
     batches = 2
@@ -74,6 +76,7 @@ def test_killed_in_every_validation(expected: RunFolder, tmp_path: Path) -> None
     assert differences(_resumed(tmp_path, *_OFTEN), expected) == []
 
 
+@pytest.mark.slow
 def test_killed_while_files_are_written(expected: RunFolder, tmp_path: Path) -> None:
     """Before every so many-th step on a file of the run folder, also of a resumed run."""
     small_runs.write_corpus(tmp_path / "corpus")
@@ -95,6 +98,7 @@ def test_killed_after_early_stopping(expected: RunFolder, tmp_path: Path) -> Non
     assert differences(_resumed(tmp_path, *OVERFITTING), expected) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [10, 18])
 def test_a_limit_of_steps_is_kept(tmp_path: Path, limit: int) -> None:
     overrides = (*_OFTEN, f"trainer.max_steps={limit}")
@@ -108,6 +112,7 @@ def test_a_limit_of_steps_is_kept(tmp_path: Path, limit: int) -> None:
     assert differences(_resumed(tmp_path, *overrides), whole) == []
 
 
+@pytest.mark.slow
 def test_killed_at_random(expected: RunFolder, tmp_path: Path) -> None:
     report = kill_training_at_random(7, tmp_path, expected, *_OFTEN, kills=4)
     assert report.kills >= 1

@@ -99,6 +99,7 @@ def state_of(folder: RunFolder) -> str:
     return f"begun {seed}"
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_step_leaves_one_run_or_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,7 @@ def steps_saved(run: RunFolder) -> int:
 
 
 # Within an epoch, in its last batch, in its validation, and in the last epoch.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "number", "sent", "step"),
     [
@@ -182,6 +183,7 @@ def test_a_stopped_estimation_leaves_no_model_that_counts(
     assert run.is_finished and read_failure(run) is None
 
 
+@pytest.mark.slow
 def test_the_command_says_one_line(tmp_path: Path) -> None:
     small_runs.write_corpus(tmp_path / "corpus")
     arguments = small_runs.arguments(

@@ -61,6 +61,7 @@ def require_sound(path: Path) -> None:
         assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_on_network", [False, True])
 def test_writers_lose_nothing(
     tmp_path: Path, is_on_network: bool, monkeypatch: pytest.MonkeyPatch
@@ -161,6 +162,7 @@ def searched(words: Words, replicates: int) -> Stored:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("journal", ["WAL", "DELETE"])
 def test_writers_and_readers_of_one_file_lose_nothing(tmp_path: Path, journal: str) -> None:
     """All begin together on a file whose entries have no columns yet."""

@@ -45,6 +45,7 @@ def whole(path: Path) -> str:
     return text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["exchange", "renames"])
 def test_results_are_old_or_new_after_a_kill_at_any_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str

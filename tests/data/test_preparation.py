@@ -245,6 +245,7 @@ of_brackets(Path(sys.argv[1])).prepare(Path(sys.argv[2]), processes=2)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_small_shards")
 def test_processes_end_with_a_killed_parent(tmp_path: Path) -> None:
     corpus, cache = write_toy(tmp_path / "corpus", train=700), tmp_path / "cache"

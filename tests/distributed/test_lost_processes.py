@@ -107,6 +107,7 @@ def end_first_process(settings: list[str], run: RunFolder, how: signal.Signals) 
     assert not run.is_finished
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason=NEEDS_PROC)
 def test_killed_processes_and_the_same_result(folder: Path) -> None:
     run = RunFolder(folder / "two")
@@ -130,6 +131,7 @@ def test_killed_processes_and_the_same_result(folder: Path) -> None:
     assert all((weight - others[name]).abs().max() < NEAR for name, weight in weights.items())
 
 
+@pytest.mark.slow
 def test_all_processes_stop_if_the_loss_is_infinite(folder: Path) -> None:
     exploding = ("model.optimiser.algorithm=sgd", "model.optimiser.learning_rate=1e38")
     with pytest.MonkeyPatch.context() as patch:
@@ -141,6 +143,7 @@ def test_all_processes_stop_if_the_loss_is_infinite(folder: Path) -> None:
     assert found == {"batch.safetensors", "sentences.txt"}
 
 
+@pytest.mark.slow
 def test_sweep(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A job of a sweep starts its processes, and ends them; only the first one prints."""
     with pytest.MonkeyPatch.context() as patch:

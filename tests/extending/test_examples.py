@@ -64,6 +64,7 @@ def test_the_page_has_five_examples() -> None:
     assert all(example.commands for example in EXAMPLES.values())
 
 
+@pytest.mark.slow
 def test_add_a_model(checkout: Path) -> None:
     example = EXAMPLES["Add a model"]
     example.apply(checkout)
@@ -81,6 +82,7 @@ def test_add_a_model(checkout: Path) -> None:
     assert "hidden: 32" in config
 
 
+@pytest.mark.slow
 def test_add_a_syntactic_model(checkout: Path) -> None:
     example = EXAMPLES["Add a syntactic model"]
     example.apply(checkout)
@@ -91,6 +93,7 @@ def test_add_a_syntactic_model(checkout: Path) -> None:
     assert all(0.0 <= float(row["accuracy"]) <= 1.0 for row in summary)
 
 
+@pytest.mark.slow
 def test_add_a_corpus(checkout: Path) -> None:
     example = EXAMPLES["Add a corpus"]
     example.apply(checkout)
@@ -103,6 +106,7 @@ def test_add_a_corpus(checkout: Path) -> None:
     assert (row["sentences"], row["words"]) == ("3", "12")
 
 
+@pytest.mark.slow
 def test_add_a_suite_class(checkout: Path) -> None:
     example = EXAMPLES["Add a suite class"]
     example.apply(checkout)
@@ -115,6 +119,7 @@ def test_add_a_suite_class(checkout: Path) -> None:
     assert float(summary["exact grammar"]["accuracy"]) == 1.0
 
 
+@pytest.mark.slow
 def test_add_an_analysis(checkout: Path) -> None:
     example = EXAMPLES["Add an analysis"]
     example.apply(checkout)

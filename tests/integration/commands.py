@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import runpy
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,16 @@ def call(script: str, *arguments: str) -> int:
         except SystemExit as stop:
             return int(stop.code or 0)
     return 0
+
+
+def answer(script: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What ``start`` returns, of a script that is run within this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.chdir(folder)
+        patch.setenv("COLUMNS", "120")
+        code = call(script, *arguments)
+    return subprocess.CompletedProcess([script, *arguments], code, out.getvalue(), err.getvalue())
 
 
 def toy(folder: Path, *arguments: str, train_sentences: int = 200) -> list[str]:

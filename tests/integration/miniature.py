@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
+
+import pytest
 
 from gardenpath.data.readers.files import ToyTreebank
 from gardenpath.data.trees.tree import format_tree
 from tests.integration.commands import call
+from tests.tiers import built_once
 
 # A file of the Chinese Treebank in each split of Shao et al. 2017.
 _CTB = {"train": "chtb_0044.nw", "valid": "chtb_0301.nw", "test": "chtb_0001.nw"}
@@ -39,12 +41,9 @@ def paths(folder: Path) -> list[str]:
     ]
 
 
-@functools.cache
-def trained_miniature(temporary: Path) -> Path:
+def trained_miniature(factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the corpora and the runs of the miniature, trained once."""
-    folder = temporary / "replication"
-    train_miniature(folder)
-    return folder
+    return built_once(factory, "miniature", train_miniature)
 
 
 def train_miniature(folder: Path, *overrides: str) -> Path:

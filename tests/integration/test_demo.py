@@ -14,6 +14,8 @@ import pytest
 from gardenpath.eval.display import EXACT, FAMILY_NAMES
 from tests.integration.commands import ROOT, check_command_line, start
 
+pytestmark = pytest.mark.slow
+
 _LINES, _COLUMNS = 40, 80
 _CORPUS = ("data.reader.train=300", "data.reader.valid=20", "data.reader.test=20")
 _NETWORK = ("model.network.layers=1", "model.network.hidden=8", "trainer.max_epochs=1")

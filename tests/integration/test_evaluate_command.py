@@ -25,7 +25,7 @@ def _evaluate(folder: Path, output: Path, *arguments: str) -> int:
         f"run={folder / 'runs'}",
         f"output={output}",
         f"paths.cache={folder / 'cache'}",
-        f"paths.surprisals={folder / 'surprisals.sqlite'}",
+        f"paths.surprisals={toy_runs.store_of(folder)}",
         *toy_runs.NARROW,
         *arguments,
     )

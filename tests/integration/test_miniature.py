@@ -12,11 +12,13 @@ from gardenpath.studies.mandarin import MANDARIN_CLAIMS
 from tests.integration.commands import call
 from tests.integration.miniature import MINIATURE_RUNS, paths, train_miniature, trained_miniature
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def replication(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the corpora and the runs of the miniature."""
-    return trained_miniature(tmp_path_factory.getbasetemp())
+    return trained_miniature(tmp_path_factory)
 
 
 def _evaluate(folder: Path, output: Path, *arguments: str) -> None:

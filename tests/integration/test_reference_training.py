@@ -8,6 +8,8 @@ import pytest
 
 from gardenpath.runs.training import train
 
+pytestmark = pytest.mark.slow
+
 # With a small vocabulary two epochs are enough to see that a network learns.
 FEW_WORDS = "data.min_count=10"
 LSTM = (

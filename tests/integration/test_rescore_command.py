@@ -16,6 +16,7 @@ def _rescore(output: Path, suite: str, *arguments: str) -> int:
     return call("evaluate.py", "task=rescore", f"suite={suite}", f"output={output}", *arguments)
 
 
+@pytest.mark.slow
 def test_the_published_mandarin_rows(
     reference_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -53,6 +54,7 @@ def test_the_published_reflexives(reference_data: Path, tmp_path: Path) -> None:
             assert tuple(round(value, 3) for value in accuracies) == row[:3]
 
 
+@pytest.mark.slow
 def test_effects_and_statistics_of_published_surprisals(
     reference_data: Path, tmp_path: Path
 ) -> None:

@@ -84,6 +84,7 @@ def uninterrupted(
 
 
 # Before anything is saved; within an epoch; at its first step; in a later epoch.
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1, 4, 6, 9, 16])
 def test_resumed_within_an_epoch(
     uninterrupted: tuple[RunFolder, tuple[str, ...]], tmp_path: Path, step: int
@@ -94,6 +95,7 @@ def test_resumed_within_an_epoch(
     _require_same(small_runs.run(tmp_path, *often, "existing=resume"), expected)
 
 
+@pytest.mark.slow
 def test_resumed_after_an_epoch(
     uninterrupted: tuple[RunFolder, tuple[str, ...]], tmp_path: Path
 ) -> None:
@@ -102,6 +104,7 @@ def test_resumed_after_an_epoch(
     _require_same(small_runs.run(tmp_path, *overrides, "existing=resume"), expected)
 
 
+@pytest.mark.slow
 def test_resumed_again_and_again(
     uninterrupted: tuple[RunFolder, tuple[str, ...]], tmp_path: Path
 ) -> None:
@@ -193,6 +196,7 @@ def test_a_truncated_checkpoint_is_named_with_a_remedy(tmp_path: Path, kept: flo
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.slow
 def test_without_its_checkpoint_a_run_starts_over(tmp_path: Path) -> None:
     expected = small_runs.run(tmp_path / "whole", *MODELS["lstm"])
     _kill(tmp_path, 8, *MODELS["lstm"])
@@ -230,12 +234,14 @@ def test_a_finished_run_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixt
     assert {path: path.stat().st_mtime_ns for path in run.path.rglob("*")} == before
 
 
+@pytest.mark.slow
 def test_overwriting_replaces_a_run(tmp_path: Path) -> None:
     run = small_runs.run(tmp_path, *MODELS["lstm"])
     small_runs.run(tmp_path, *MODELS["lstm"], "existing=overwrite", "trainer.max_epochs=1")
     assert len(small_runs.metrics(run)) == 1
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_continued_to_more_epochs(tmp_path: Path) -> None:
     """``existing=resume`` with a raised limit equals a run of that length; ``skip`` refuses it."""
     given = (*MODELS["lstm"], "trainer.early_stopping=0")

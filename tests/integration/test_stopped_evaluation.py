@@ -44,6 +44,7 @@ def _stored(path: Path) -> int:
         connection.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_stopped_evaluation_keeps_what_was_computed(
     name: str, folder: Path, tmp_path: Path

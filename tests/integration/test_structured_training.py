@@ -55,6 +55,7 @@ def run(folder: Path, *overrides: str) -> RunFolder:
     return RunFolder(Path(settings.run_dir))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_training_lowers_the_joint_loss_and_reports_its_parts(variant: str, tmp_path: Path) -> None:
     folder = run(tmp_path, *VARIANTS[variant])
@@ -69,6 +70,7 @@ def test_training_lowers_the_joint_loss_and_reports_its_parts(variant: str, tmp_
     assert "joint_perplexity" in result["test"] and "perplexity" not in result["test"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["rnng", "plm_mask"])
 def test_a_killed_run_resumes_to_the_same_result(
     variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

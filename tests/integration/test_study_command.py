@@ -23,6 +23,7 @@ def _agreement(folder: Path, part: str) -> tuple[int, int]:
     return int((known["agrees"] == "True").sum()), len(known)
 
 
+@pytest.mark.slow
 def test_suppression_and_recovery(reference_data: Path, tmp_path: Path) -> None:
     """All numbers of the figures, as the sheet of values has them."""
     folder = reference_data / "published" / "suppression"
@@ -40,6 +41,7 @@ def test_suppression_and_recovery(reference_data: Path, tmp_path: Path) -> None:
     assert len(json.loads(receipt.read_text("utf-8"))["surprisals"]) == 4
 
 
+@pytest.mark.slow
 def test_reflexives_are_refused_without_leave_and_leave_nothing(
     reference_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

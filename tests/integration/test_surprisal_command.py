@@ -14,6 +14,7 @@ from tests import toy_runs
 from tests.integration.commands import ROOT, call
 
 
+@pytest.mark.slow
 def test_a_pipe_into_a_table(folder: Path, tmp_path: Path) -> None:
     """In a process of its own, in another folder than that of the project."""
     arguments = toy_runs.arguments(

@@ -172,6 +172,7 @@ CASES = [*((number, "create") for number in NUMBERS), (errno.ENOSPC, "flush"),
          (errno.EROFS, "folder"), (errno.EACCES, "folder")]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "at"), CASES)
 def test_a_disk_that_refuses(
     number: int, at: str, folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]

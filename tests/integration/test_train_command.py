@@ -16,6 +16,7 @@ from tests.models.ngram.oracles import write_arpa
 from tests.store.sample_runs import find_runs
 
 
+@pytest.mark.slow
 def test_a_network_with_weights_and_biases_offline(tmp_path: Path) -> None:
     """No account, no network: the server's address leads nowhere."""
     done = start(
@@ -40,6 +41,7 @@ def test_a_network_with_weights_and_biases_offline(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} <= {"runs", "cache", ".config", ".cache"}
 
 
+@pytest.mark.slow
 def test_a_sweep_leaves_a_folder_for_each_run(tmp_path: Path) -> None:
     done = start(
         "train.py", "-m", *toy(tmp_path, "model=unigram,ngram", "seed=1,2"), folder=tmp_path
@@ -102,6 +104,7 @@ def test_a_missing_corpus_is_explained(
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.slow
 def test_a_missing_nltk_corpus_is_explained(tmp_path: Path) -> None:
     done = start(
         "train.py",

@@ -66,6 +66,7 @@ def test_all_ends_of_lines(folder: Path, tmp_path: Path, ending: str) -> None:
     assert table["sentence_id"].max() == 2
 
 
+@pytest.mark.slow
 def test_training_on_trees_as_text_is_refused(tmp_path: Path) -> None:
     for split in ("train", "valid", "test"):
         (tmp_path / f"{split}.txt").write_text(TREES, encoding="utf-8")

@@ -255,6 +255,7 @@ def test_without_the_server_the_page_says_what_to_do(
     opened.errors.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentences", [(FIRST,), (FIRST, SECOND), ("the author knows", "a king .")])
 @pytest.mark.parametrize("family", ["lstm", "plm"])
 def test_any_copied_item_is_a_suite(

@@ -27,6 +27,7 @@ from tests.playground.serving import Served
 from tests.toy_runs import evaluate
 
 
+@pytest.mark.slow
 def test_cells_are_those_of_task_surprisal(
     page: Page, playground: Served, folder: Path, tmp_path: Path
 ) -> None:

@@ -55,6 +55,7 @@ def _started(folder: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[st
             process.kill()
 
 
+@pytest.mark.slow
 def test_the_process_ends_while_a_model_computes(folder: Path, tmp_path: Path) -> None:
     with _started(folder, tmp_path) as (process, port):
         # The address can be opened as soon as it is printed.

@@ -55,6 +55,7 @@ def stored(jobs: list[ScoringJob]) -> list[Sized]:
     return [job.store.get(job.key, job.sentences) for job in jobs]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("always_starts")
 def test_results_are_the_same_for_any_number_of_processes(folder: Path, tmp_path: Path) -> None:
     found = []
@@ -111,6 +112,7 @@ def test_a_killed_worker_is_named_and_the_stored_chunks_are_kept(
     assert stored(jobs) == stored(alone)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("always_starts")
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_signal_says_how_much_is_stored(
@@ -137,6 +139,7 @@ def test_a_signal_says_how_much_is_stored(
     assert said in raised.value.in_words and "run the same command again" in raised.value.in_words
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_be_scored_is_left_to_the_caller(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +219,7 @@ def job_of(folder: Path, model: str = "rnng", *, store: Path, **given: Any) -> S
     return ScoringJob(run, given.pop("sentences", SENTENCES), **{"chunk": CHUNK, **given})
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_threads")
 @pytest.mark.usefixtures("is_long")
 def test_results_are_those_of_any_number_of_processes(folder: Path, tmp_path: Path) -> None:
@@ -268,6 +272,7 @@ def test_no_process_is_started_for_little_work_automatic(
     assert started == [2]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_threads")
 def test_what_is_stored_is_no_work(
     folder: Path, tmp_path: Path, started: list[int], monkeypatch: pytest.MonkeyPatch

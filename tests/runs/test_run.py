@@ -225,6 +225,7 @@ def test_the_key_changes_with_the_version_of_the_search(
     assert _key(run_of(folder, "lstm").path) != before["lstm"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["rnng", "plm"])
 @pytest.mark.parametrize(
     "usual",

@@ -52,11 +52,13 @@ RIGHT: list[list[str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", RIGHT)
 def test_right_command_lines_pass(arguments: list[str]) -> None:
     check_command_line("train", arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argument", "mistake"),
     [
@@ -154,6 +156,7 @@ def test_all_mistakes_of_a_command_line_at_once() -> None:
         assert len([mistake for mistake in found if part in mistake]) == 1
 
 
+@pytest.mark.slow
 def test_what_depends_on_a_wrong_choice_is_not_judged() -> None:
     (found,) = _mistakes("model=transfromer", "model.network.heads=2", "seed=1")
     assert found == "unknown model 'transfromer'; did you mean 'transformer'?"
@@ -211,6 +214,7 @@ def test_a_sweep_costs_by_groups_and_not_by_jobs(monkeypatch: pytest.MonkeyPatch
     assert many == few <= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argument", "mistake"),
     [
@@ -391,6 +395,7 @@ def test_wrong_id_ranges_are_listed_with_all_other_mistakes() -> None:
     assert any("'2-x' is not a list of numbers" in mistake for mistake in found)
 
 
+@pytest.mark.slow
 def test_a_suite_that_does_not_exist_is_not_missing_too() -> None:
     for arguments in (("suite=mandrin",), ("task=suite", "suite=mandrin", "task.tie_credit=coin")):
         (found,) = _mistakes(*arguments, script="evaluate")
@@ -504,11 +509,13 @@ def test_the_command_line_wins() -> None:
     assert _runs(*given) == ["ptb/rnng/4", "ptb/rnng/5"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", ["mandarin", "reflexives", "filler_gap"])
 def test_every_run_of_a_grid_is_right(experiment: str) -> None:
     check_command_line("train", ["-m", f"experiment={experiment}"])
 
 
+@pytest.mark.slow
 def test_a_setting_of_some_models_is_for_them_alone() -> None:
     line = CommandLine(
         ConfigSource("train"), ["experiment=mandarin", "model.size=tiny"], is_sweep=True
@@ -519,6 +526,7 @@ def test_a_setting_of_some_models_is_for_them_alone() -> None:
     line.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argument", "mistake"),
     [

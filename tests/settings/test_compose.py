@@ -93,6 +93,7 @@ def test_every_logger_is_right(script: Script, logger: str) -> None:
 NEURAL = ("lstm", "transformer", "rnng", "plm", "plm_mask")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", _choices("model"))
 def test_every_experiment_is_right(model: str) -> None:
     demo = "demo_neural" if model in NEURAL else "demo"
@@ -185,6 +186,7 @@ def test_studies_are_searched_with_the_published_rules() -> None:
     assert load_settings("evaluate", ["suite=demo"]).search == WordSync()
 
 
+@pytest.mark.slow
 def test_defaults_are_those_of_the_documentation() -> None:
     settings: TrainSettings = load_settings("train")
     assert settings.run_dir == "runs/toy_english/lstm/seed1"
@@ -221,6 +223,7 @@ def test_groups_are_those_of_the_script(script: Script) -> None:
     assert groups_of(ConfigSource(script)) == shared | own[script]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_files_repeat_no_default(script: Script) -> None:
     """A value in a file that equals the default of its dataclass would be a second truth."""

@@ -70,6 +70,7 @@ def _scored(model: Any, tokenizer: Any, text: str) -> tuple[list[int], list[floa
     return ids[0, 1:-1].tolist(), found.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_transformers_gives_the_numbers_of_the_run(
     trained: dict[str, Run], tmp_path: Path, name: str

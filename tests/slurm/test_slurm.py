@@ -16,6 +16,8 @@ from tests.integration.commands import ROOT, start
 from tests.no_skips import NEEDS_SLURM
 from tests.slurm.cluster import is_installed, one_node_cluster
 
+pytestmark = pytest.mark.slow
+
 pytestmark = pytest.mark.skipif(not is_installed(), reason=NEEDS_SLURM)
 
 SLURM = ("hydra/launcher=slurm", "hydra.launcher.mem_gb=1", "hydra.launcher.timeout_min=10")

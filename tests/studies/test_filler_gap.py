@@ -171,6 +171,7 @@ def _cells(part: ComparedPart, count: int) -> Iterator[tuple[str, str, str, floa
         yield cell.panel, cell.row, cell.column, cell.value
 
 
+@pytest.mark.slow
 def test_effects_are_differences_of_means(both: Evidence, parts: dict[str, ComparedPart]) -> None:
     for number, kind, count, depth in (
         ("Section 3 flips", "filler_gap_study1", 36, ""),
@@ -308,6 +309,7 @@ def test_cells_that_cannot_be_computed_are_named() -> None:
     assert "no row has depth 1" in claim.reason
 
 
+@pytest.mark.slow
 def test_exact_fits_are_said_and_not_correlated() -> None:
     """An effect without any variance has no test, and rounding errors are no correlation."""
     table = _sentences("as_in_paper")

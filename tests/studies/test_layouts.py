@@ -59,6 +59,7 @@ def effects(reference_data: Path) -> pd.Series:
     return table.groupby(["model", "class", "modifier", "effect"])["value_bits"].mean()
 
 
+@pytest.mark.slow
 def test_all_neural_cells_of_both_corpora(mandarin_items: pd.DataFrame) -> None:
     by_class = summarise(mandarin_items, by=("corpus", "model", "class"))
     found = by_class.set_index(["corpus", "model", "class"])["accuracy"]
@@ -131,6 +132,7 @@ def test_runs_may_be_given_by_corpus_but_not_twice(reference_data: Path) -> None
         import_mandarin(materials, [SurprisalSet(one), SurprisalSet(one)], PairingRules())
 
 
+@pytest.mark.slow
 def test_reflexives_by_experiment_and_pronoun(reflexives: Imported) -> None:
     items = _tables(reflexives.runs).items
     found = summarise(items, by=("modifier", "model", "pronoun"))
@@ -181,6 +183,7 @@ def test_other_nouns_need_a_setting(reference_data: Path) -> None:
         released_reflexives(reference_data, replace(OTHER_NOUNS, reworded=0.19))
 
 
+@pytest.mark.slow
 def test_labels_of_these_experiments_agree_with_the_sentences(
     reference_data: Path, reflexives: Imported
 ) -> None:

@@ -98,6 +98,7 @@ def _only(one: Evidence, **wanted: str) -> Evidence:
     return Evidence(data, {result.analysis.name: result for result in results})
 
 
+@pytest.mark.slow
 def test_cells_agree_with_the_paper(parts: dict[str, ComparedPart]) -> None:
     counts = {number: part.counts(RELEASED) for number, part in parts.items()}
     assert counts == {
@@ -250,6 +251,7 @@ def test_coefficients_of_linear_models(released: Evidence) -> None:
     assert numbers("syntax_or_data") == pytest.approx((0.003, 0.035), abs=6e-4)
 
 
+@pytest.mark.slow
 def test_one_corpus_says_what_it_lacks(released: Evidence) -> None:
     result = MANDARIN.result([_only(released, corpus="ctb")])
     verdicts = {claim.text: (claim.verdict, claim.reason) for claim in result.claims}
@@ -359,6 +361,7 @@ def test_released_files_give_figure_2(released_reflexives_study: Evidence) -> No
     assert figure.columns_of("exp2b")[:3] == ["themselves D", "themselves U", "himself D"]
 
 
+@pytest.mark.slow
 def test_claims_of_the_released_files(released_reflexives_study: Evidence) -> None:
     claims = reflexives_study().result([released_reflexives_study]).claims
     found = [

@@ -81,6 +81,7 @@ def models(task: str, output: Path) -> set[str]:
     return set(pd.read_csv(place)["run" if task == "parse" else "model"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_odd_folders_are_named_and_the_others_evaluated(
     task: str, folder: Path, odd: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]

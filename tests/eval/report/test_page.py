@@ -467,6 +467,7 @@ def test_it_opens_without_errors(shown: Browser) -> None:
     assert shown.errors == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["table-perplexity-0", "table-summary", "table-analysis-0-0"])
 def test_folds_open_for_a_link_to_something_in_them(
     shown: Browser, report: Path, name: str
@@ -538,6 +539,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(
     assert shown.run("document.documentElement.scrollWidth") <= 390, "nor with all folds open"
 
 
+@pytest.mark.slow
 def test_every_picture_can_be_read_and_is_not_blank(shown: Browser, report: Path) -> None:
     """All figures and what the explorer draws, also in the dark."""
     for dark in (False, True):

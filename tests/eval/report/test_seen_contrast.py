@@ -18,6 +18,7 @@ DECORATION = ("--grid", "--band", "--paper", "--page", "--line")
 SEEN = (Path(__file__).parent / "seen.js").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark", "print"])
 def test_all_that_is_seen_has_contrast(shown: Browser, report: Path, scheme: str) -> None:
     shown.open(report, dark=scheme == "dark")

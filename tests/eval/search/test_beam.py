@@ -269,6 +269,7 @@ def test_a_failure_inside_a_word_loses_the_word() -> None:
         assert np.isnan(found.token_log_probs(3, with_word_ends=True)[2:]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_packed", [True, False])
 def test_an_unbiased_search_is_unbiased(is_packed: bool) -> None:
     limits: dict[str, Any] = {"max_open": 2, "max_consecutive": 2}

@@ -283,6 +283,7 @@ def by_hand(survivors: list[Hypothesis], before: list[Hypothesis]) -> dict[str, 
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [EVERYTHING_WORD_MEASURES, NARROW])
 @pytest.mark.parametrize("is_packed", [True, False])
 def test_measures_are_those_of_the_survivors(how: WordSync, is_packed: bool) -> None:
@@ -322,6 +323,7 @@ def lexical_and_structural(model: ToyModel) -> tuple[list[float], list[float]]:
     return lexical, structural
 
 
+@pytest.mark.slow
 def test_surprisal_is_structure_and_word() -> None:
     for seed in range(5):
         model = random_model(seed)

@@ -699,6 +699,7 @@ def test_the_script_has_the_same_weights(tmp_path: Path) -> None:
     assert "weights =" not in r_script(run_analysis(_analysis(weights="none"), _items()))
 
 
+@pytest.mark.slow
 def test_the_script_prints_our_estimates(tmp_path: Path) -> None:
     result = run_analysis(_analysis(), _items())
     write_result(tmp_path, result)

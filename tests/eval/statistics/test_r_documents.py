@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from gardenpath.store.manifest import write_side_car
 from gardenpath.store.tables import ITEMS, SENTENCES, SURPRISALS, write_table
@@ -47,6 +48,7 @@ def _tables(folder: Path) -> None:
     write_table(folder / SURPRISALS.file, SURPRISALS.frame(words)[list(SURPRISALS.names)])
 
 
+@pytest.mark.slow
 def test_the_code_of_the_page_runs(tmp_path: Path) -> None:
     program = require_r()
     folder = tmp_path / "results" / "mine"

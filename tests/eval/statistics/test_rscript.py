@@ -80,6 +80,7 @@ def _check_script(script: str, columns: Iterable[str]) -> None:
     assert used and used <= set(columns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANALYSES)
 def test_scripts_are_in_order_and_use_columns_that_are_there(tmp_path: Path, name: str) -> None:
     # The numbers of lme4's defaults take long and are not part of a script.

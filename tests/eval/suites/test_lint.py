@@ -432,6 +432,7 @@ def test_near_copies_are_recognised() -> None:
     assert not is_near_copy(content(("卖", "汽车")), content(("卖", "卡车")))
 
 
+@pytest.mark.slow
 def test_no_sentence_is_one_of_the_published(reference_data: Path) -> None:
     published = load_mandarin([reference_data / "published" / "mandarin" / "suites"]).values()
     theirs: dict[str, list[Counter[str]]] = {}

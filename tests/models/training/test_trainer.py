@@ -66,6 +66,7 @@ def _on_split(run: RunFolder, folder: Path, split: str) -> Perplexity:
     return measure(small_runs.loaded(run), [line.split() for line in text.splitlines()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["lstm", "transformer"])
 def test_same_seed_same_run_and_another_seed_another(tmp_path: Path, model: str) -> None:
     first = small_runs.run(tmp_path, *NEURAL, f"model={model}", f"run_dir={tmp_path / 'a'}")
