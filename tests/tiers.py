@@ -7,8 +7,9 @@ kind of long job; of a test with many cases that take long together, the first s
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,3 +47,25 @@ def built_once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path
             build(folder)
             finished.touch()
     return folder
+
+
+def pairwise(*factors: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Combinations with every pair of values of any two factors, far fewer than all of them."""
+    choices = list(itertools.product(*(range(len(factor)) for factor in factors)))
+    missing = {pair for choice in choices for pair in _pairs(choice)}
+    found = []
+    while missing:
+        best = max(choices, key=lambda choice: sum(pair in missing for pair in _pairs(choice)))
+        missing.difference_update(_pairs(best))
+        found.append(tuple(factor[place] for factor, place in zip(factors, best, strict=True)))
+    return found
+
+
+def _pairs(choice: tuple[int, ...]) -> list[tuple[tuple[int, int], ...]]:
+    return list(itertools.combinations(enumerate(choice), 2))
+
+
+def in_turn(rows: Sequence[Any], columns: Sequence[Any], *, each: int) -> list[tuple[Any, Any]]:
+    """Every row with a few columns, so that all columns are taken about equally often."""
+    turns = itertools.cycle(columns)
+    return [(row, next(turns)) for row in rows for _ in range(each)]

@@ -28,6 +28,7 @@ from tests.integration.searching import (
     search,
     tiny_vocabulary,
 )
+from tests.tiers import pairwise
 
 WORDS, LABELS = 60, 5
 LIMITS: dict[str, Any] = {"max_open": 20, "max_consecutive": 4}
@@ -125,12 +126,13 @@ def watched(
 FIXED = ["rnng", "rnng_in_order", "rnng_attention", "plm", "plm_mask"]
 
 
-@pytest.mark.parametrize("name", FIXED)
-@pytest.mark.parametrize("sentences, action_beam", [(1, 6), (4, 30)])
-@pytest.mark.parametrize("pieces", [False, True])
+@pytest.mark.parametrize(
+    ("name", "job", "pieces"), pairwise(FIXED, [(1, 6), (4, 30)], [False, True])
+)
 def test_the_host_waits_for_the_device_a_few_times_per_token(
-    name: str, sentences: int, action_beam: int, pieces: bool
+    name: str, job: tuple[int, int], pieces: bool
 ) -> None:
+    sentences, action_beam = job
     launches, seen = watched(name, sentences=sentences, action_beam=action_beam, pieces=pieces)
     looks = 0
     for _, waits, steps in seen:
@@ -171,9 +173,9 @@ def test_a_packed_step_launches_few_operators(name: str) -> None:
         assert max(found) < OPERATORS_PER_PACKED_STEP and len(found) == 5
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("is_packed", [True, False])
-@pytest.mark.parametrize("kind", ["word_sync", "unbiased"])
+@pytest.mark.parametrize(
+    ("name", "is_packed", "kind"), pairwise([*MODELS], [True, False], ["word_sync", "unbiased"])
+)
 def test_no_tensor_is_made_without_a_device(name: str, is_packed: bool, kind: str) -> None:
     vocabulary = tiny_vocabulary()
     network = make_network(name, vocabulary)

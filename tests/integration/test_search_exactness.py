@@ -17,6 +17,7 @@ from tests.integration.searching import (
     search,
     tiny_vocabulary,
 )
+from tests.tiers import in_turn, pairwise
 
 # In-order derivations may go on above a complete root, so there are many more of them.
 LIMITS: dict[str, Any] = {"max_open": 2, "max_consecutive": 2}
@@ -42,21 +43,20 @@ def changed(**changes: Any) -> WordSync:
     return replace(NARROW, **changes)
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize(
-    "settings",
-    [
-        changed(bounded=False),
-        changed(lazy_words=False),
-        changed(shared_compositions=False),
-        changed(share_prefixes=False),
-        changed(bounded=False, lazy_words=False, shared_compositions=False, share_prefixes=False),
-        changed(fast_track=0),
-        changed(fast_track=3, bounded=False),
-        changed(stop="beam_full", bounded=False, lazy_words=False),
-        changed(marginal="candidates", bounded=False, lazy_words=False),
-    ],
-)
+SAVINGS = [
+    changed(bounded=False),
+    changed(lazy_words=False),
+    changed(shared_compositions=False),
+    changed(share_prefixes=False),
+    changed(bounded=False, lazy_words=False, shared_compositions=False, share_prefixes=False),
+    changed(fast_track=0),
+    changed(fast_track=3, bounded=False),
+    changed(stop="beam_full", bounded=False, lazy_words=False),
+    changed(marginal="candidates", bounded=False, lazy_words=False),
+]
+
+
+@pytest.mark.parametrize(("name", "settings"), in_turn([*MODELS], SAVINGS, each=4))
 def test_savings_change_nothing(name: str, settings: WordSync) -> None:
     vocabulary = tiny_vocabulary()
     network = make_network(name, vocabulary)
@@ -69,9 +69,9 @@ def test_savings_change_nothing(name: str, settings: WordSync) -> None:
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("is_packed", [True, False])
-@pytest.mark.parametrize("groups", [1, 2, 64])
+@pytest.mark.parametrize(
+    ("name", "is_packed", "groups"), pairwise([*MODELS], [True, False], [1, 2, 64])
+)
 def test_batches_order_and_shapes_change_nothing(name: str, is_packed: bool, groups: int) -> None:
     vocabulary = tiny_vocabulary()
     network = make_network(name, vocabulary)

@@ -28,6 +28,7 @@ from tests.integration.searching import (
     search,
     strategy_of,
 )
+from tests.tiers import in_turn, pairwise
 
 LIMITS: dict[str, Any] = {"max_open": 2, "max_consecutive": 2}
 IN_ORDER_LIMITS: dict[str, Any] = {"max_open": 2, "max_consecutive": 1}
@@ -95,8 +96,14 @@ def rarely_opening(name: str) -> RnngNetwork | PlmNetwork:
     return network
 
 
-@pytest.mark.parametrize("name", ["rnng", "rnng_in_order", "rnng_attention", "plm", "plm_mask"])
-@pytest.mark.parametrize("prefix", [[], [A], [A, C], [B, C, C]])
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    in_turn(
+        ["rnng", "rnng_in_order", "rnng_attention", "plm", "plm_mask"],
+        [[], [A], [A, C], [B, C, C]],
+        each=3,
+    ),
+)
 def test_words_and_the_end_add_up_to_one(name: str, prefix: list[int]) -> None:
     network = rarely_opening(name)
     how = WordSync(action_beam=200, word_beam=200, max_open=3, max_consecutive=2)
@@ -186,9 +193,9 @@ def all_numbers(results: list[Any]) -> list[np.ndarray[Any, Any]]:
     return [np.array([r.prefix_log_probs, r.word_end_log_probs, r.best_share]) for r in results]
 
 
-@pytest.mark.parametrize("name", OVER_PIECES)
-@pytest.mark.parametrize("is_packed", [True, False])
-@pytest.mark.parametrize("groups", [1, 64])
+@pytest.mark.parametrize(
+    ("name", "is_packed", "groups"), pairwise(OVER_PIECES, [True, False], [1, 64])
+)
 def test_batches_order_sharing_and_shapes_change_nothing(
     name: str, is_packed: bool, groups: int
 ) -> None:

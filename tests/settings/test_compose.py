@@ -35,6 +35,7 @@ from gardenpath.settings.train import TrainSettings
 from gardenpath.studies.replicate import study_spec
 from gardenpath.util import CONFIG_DIR
 from tests.models.samples import make_vocabulary
+from tests.tiers import in_turn
 
 SCRIPTS: tuple[Script, ...] = ("train", "evaluate")
 
@@ -50,7 +51,12 @@ def with_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
 
 
-@pytest.mark.parametrize(("data", "model"), itertools.product(_choices("data"), _choices("model")))
+_WITHOUT_TREES = list(itertools.product(("text", "wikipedia"), ("rnng", "plm")))
+
+
+@pytest.mark.parametrize(
+    ("data", "model"), in_turn(_choices("data"), _choices("model"), each=1) + _WITHOUT_TREES
+)
 def test_every_corpus_with_every_model(data: str, model: str) -> None:
     arguments = [f"data={data}", f"model={model}"]
     if data == "combined":
