@@ -145,7 +145,7 @@ def test_what_was_trained_before_the_kill_is_not_trained_again(tmp_path: Path) -
 SCRIPT = """
 import os, signal, sys
 from gardenpath.runs.training import train
-from gardenpath.models.training.lightning_module import LanguageModelling
+from gardenpath.models.training.module import LanguageModelling
 
 original = LanguageModelling.training_step
 def step_or_die(self, batch, batch_idx):
