@@ -22,7 +22,7 @@ from gardenpath.runs.training import train
 from gardenpath.store.run_folder import RunFolder, read_failure
 from gardenpath.util import python_command
 from tests import small_runs
-from tests.distributed.trees import NEAR, SMALL, places, write_trees
+from tests.distributed.follower import NEAR, SMALL, places, write_trees
 from tests.integration.commands import ROOT, call
 from tests.no_skips import NEEDS_PROC
 

@@ -19,7 +19,7 @@ from gardenpath.models.training.distributed import Placement
 from gardenpath.runs.training import train
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs
-from tests.distributed.trees import NEAR, SMALL, places, write_trees
+from tests.distributed.follower import NEAR, SMALL, places, write_trees
 from tests.integration.commands import ROOT
 
 COMMON = (*SMALL, "trainer.max_epochs=8", "trainer.early_stopping=2")

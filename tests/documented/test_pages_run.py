@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.documented import stand_ins
-from tests.documented.not_run import NOT_RUN, reason_not_to_run
-from tests.documented.running import run_line
-from tests.documented.shell_lines import ShellLine, shell_lines
-from tests.documented.substitutions import IN_STOCK, SMALLER, STAND_INS
-from tests.documents import PAGES, ROOT, titled_files
+from tests.documented.pages import PAGES, ROOT, ShellLine, shell_lines, titled_files
+from tests.documented.running import (
+    IN_STOCK,
+    NOT_RUN,
+    SMALLER,
+    STAND_INS,
+    reason_not_to_run,
+    run_line,
+)
 from tests.tiers import slow_unless
 
 _PATHS = [ROOT / "README.md", *PAGES]

@@ -26,7 +26,7 @@ from gardenpath.playground.settings import (
     playground_settings_of,
 )
 from gardenpath.settings.schema import explanations
-from tests.documents import ROOT
+from tests.documented.pages import ROOT
 from tests.toy_runs import NARROW
 
 # A machine that does much else needs long to import the libraries.

@@ -20,7 +20,7 @@ from gardenpath.runs.suite_tables import SuiteTables, suite_tables
 from gardenpath.settings.tasks import ItemChoice
 from gardenpath.studies.layouts import import_mandarin
 from gardenpath.studies.reflexives import chosen_items
-from tests.eval.published.released_numbers import (
+from tests.eval.published.samples import (
     CLASSES,
     MANDARIN,
     ORDERING,

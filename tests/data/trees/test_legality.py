@@ -38,10 +38,9 @@ from gardenpath.data.trees.legality import (
     top_down,
 )
 from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word, parse_tree
-from tests.data import reference_trees
-from tests.data.derivations import all_trees, kinds, rebuild
+from tests import tree_samples as reference_trees
 from tests.data.strategies import deep_tree, trees
-from tests.tree_samples import STRATEGIES, actions_of
+from tests.tree_samples import STRATEGIES, actions_of, all_trees, kinds, rebuild
 
 
 def nested(tree: Tree) -> object:

@@ -17,7 +17,7 @@ from gardenpath.eval.search.beam import Beam, after_word, best, joined, root_bea
 from gardenpath.eval.search.protocol import ROOT_NODE, Work
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.settings import Unbiased, WordSync
-from tests.eval.search.naive_search import NaiveSearch
+from tests.eval.search.slow_search import NaiveSearch
 from tests.eval.search.test_result import assert_same, searches
 from tests.eval.search.toy_model import ToyModel, random_model, search
 

@@ -30,8 +30,7 @@ from tests.eval.statistics.released import (
     wh_effects,
     wh_sentences,
 )
-from tests.eval.statistics.shipped import ANALYSES
-from tests.eval.statistics.study_tables import study_effects, study_items, study_sentences
+from tests.eval.statistics.tables import ANALYSES, study_effects, study_items, study_sentences
 from tests.tiers import slow_but_first
 
 MEANS = [name for name, analysis in ANALYSES.items() if analysis.test != "mixed"]

@@ -36,9 +36,7 @@ from gardenpath.eval.statistics.design import identifiable
 from gardenpath.eval.statistics.mixed import fit_mixed
 from gardenpath.eval.statistics.rscript import r_script, write_result
 from tests.eval.statistics.r_program import run_script
-from tests.eval.statistics.shipped import ANALYSES, FOLDER
-from tests.eval.statistics.study_tables import study_sentences
-from tests.eval.statistics.tables import effect_table, item_table
+from tests.eval.statistics.tables import ANALYSES, FOLDER, effect_table, item_table, study_sentences
 
 MODELS = {"lstm": 0.55, "rnng": 0.85, "transformer": 0.6, "plm": 0.6}
 

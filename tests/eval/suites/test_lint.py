@@ -31,8 +31,7 @@ from gardenpath.eval.suites.suite import Glosses, Item, Prediction, Suite, Suite
 from gardenpath.studies.mandarin_files import load_mandarin
 from gardenpath.util import Words
 from tests.data.pcfg_tools import SHIPPED
-from tests.eval.suites.samples import score_suite
-from tests.eval.suites.suite_samples import small_suite, suites
+from tests.eval.suites.suite_samples import score_suite, small_suite, suites
 
 
 def suite_of(kind: str, modifier: str = "none") -> Suite:

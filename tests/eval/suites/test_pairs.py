@@ -40,7 +40,7 @@ from gardenpath.eval.suites.summary import RunName
 from gardenpath.eval.suites.yaml_suites import dump_compact, load_compact
 from gardenpath.store.tables import AGGREGATE
 from gardenpath.util import Words
-from tests.eval.suites.pair_samples import ENGLISH, MANDARIN, json_lines, write_set, zipped
+from tests.eval.suites.suite_samples import ENGLISH, MANDARIN, json_lines, write_set, zipped
 
 NAME = RunName(run="runs/a", model="a", corpus="c", seed=3)
 

@@ -32,7 +32,7 @@ from gardenpath.eval.suites.suite import (
     named,
     split_words,
 )
-from tests.eval.suites.english import (
+from tests.eval.suites.suite_samples import (
     CONSTRUCTIONS,
     GAP_POSITIONS,
     GAPS,
@@ -42,9 +42,9 @@ from tests.eval.suites.english import (
     SIZES,
     one,
     region,
+    small_suite,
     suite,
 )
-from tests.eval.suites.suite_samples import small_suite
 
 
 def _term(name: str) -> str:

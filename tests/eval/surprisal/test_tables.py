@@ -47,7 +47,7 @@ from gardenpath.eval.surprisal.tables import (
 from gardenpath.store.manifest import side_car, write_side_car
 from gardenpath.store.tables import SEARCH_COLUMN_NAMES, WORD_SURPRISALS
 from tests.data.strategies import words
-from tests.eval.suites.samples import cats_suite
+from tests.eval.suites.suite_samples import cats_suite
 
 
 def _log2(*bits: float) -> Floats:

@@ -21,9 +21,8 @@ from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word, parse_tree
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.models.syntactic.family import RnngSettings
 from gardenpath.models.syntactic.rnng import RnngNetwork
-from tests.data.reference_trees import sentences as reference_sentences
 from tests.data.strategies import bare_trees
-from tests.models.stepwise_rnng import StepwiseRnng
+from tests.models.slow_models import StepwiseRnng
 from tests.tree_samples import (
     SHAPES,
     STRATEGIES,
@@ -32,6 +31,7 @@ from tests.tree_samples import (
     encode_trees,
     piece_actions,
 )
+from tests.tree_samples import sentences as reference_sentences
 
 Composition = Literal["lstm", "attention"]
 COMPOSITIONS: tuple[Composition, ...] = ("lstm", "attention")
