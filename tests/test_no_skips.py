@@ -80,7 +80,7 @@ def test_skips_are_skips_elsewhere(tmp_path: Path) -> None:
     found, output = _outcomes(tmp_path)
     assert found == {"passed": 1, "skipped": 4, "xfailed": 1, "failed": 0, "error": 0}
     (line,) = [line for line in output.splitlines() if line.startswith("Left out: ")]
-    assert "1 (needs R with lme4 and lmerTest), 1 (needs Chromium)" in line
+    assert "1 (needs Chromium), 1 (needs R with lme4 and lmerTest)" in line
 
 
 @pytest.mark.slow
