@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import shutil
 import subprocess
@@ -204,37 +205,41 @@ def test_names_are_listed_and_unknown_ones_are_errors() -> None:
         _ = gp.lod
 
 
-def _loaded_after(statement: str, *modules: str) -> list[str]:
-    code = f"import sys\nimport gardenpath as gp\n{statement}\n"
-    code += f"print(*(name for name in {modules!r} if name in sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout.split()
+_HEAVY = ("torch", "pytorch_lightning", "matplotlib", "nltk")
+# Statements in the order in which a new process executes them, and what is not loaded after each.
+UNLOADED = {
+    "dir(gp)": (*_HEAVY, "numpy", "pandas", "hydra", "omegaconf", "scipy", "rich"),
+    "gp.load; gp.find; gp.evaluate; gp.TrainSettings; gp.WordSync": _HEAVY,
+    "suites = gp.suites('reflexives/toy')": _HEAVY,
+    "words = {s: [1.0] * len(s) for suite in suites for s in suite.sentences}\n"
+    "gp.score(suites, {'mine': words}).summary": _HEAVY,
+    "from gardenpath import *\nassert callable(load) and callable(evaluate) and Suite": (),
+}
+
+
+@functools.cache
+def _loaded() -> list[list[str]]:
+    """Modules that are loaded after each statement although they must not be."""
+    lines = ["import sys", "import gardenpath as gp"]
+    for statement, modules in UNLOADED.items():
+        lines += [statement, f"print(*(name for name in {modules!r} if name in sys.modules))"]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True
+    )
+    return [line.split() for line in done.stdout.splitlines()]
 
 
 def test_nothing_is_imported_before_it_is_used() -> None:
-    heavy = ("torch", "numpy", "pandas", "hydra", "omegaconf", "scipy", "matplotlib", "rich")
-    assert _loaded_after("dir(gp)", *heavy) == []
+    assert _loaded()[0] == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "gp.suites('reflexives/toy')",
-        "gp.load; gp.find; gp.evaluate; gp.TrainSettings; gp.WordSync",
-        "suites = gp.suites('reflexives/toy')\n"
-        "words = {s: [1.0] * len(s) for suite in suites for s in suite.sentences}\n"
-        "gp.score(suites, {'mine': words}).summary",
-    ],
-)
-def test_what_needs_no_model_needs_no_torch(statement: str) -> None:
-    heavy = ("torch", "pytorch_lightning", "matplotlib", "nltk")
-    assert _loaded_after(statement, *heavy) == []
+@pytest.mark.parametrize("number", range(1, len(UNLOADED) - 1))
+def test_what_needs_no_model_needs_no_torch(number: int) -> None:
+    assert _loaded()[number] == []
 
 
 def test_all_names_can_be_imported_at_once() -> None:
-    code = "from gardenpath import *\nassert callable(load) and callable(evaluate) and Suite"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    assert len(_loaded()) == len(UNLOADED)
 
 
 # ----------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from tests.documented.running import (
     reason_not_to_run,
     run_line,
 )
-from tests.tiers import slow_unless
+from tests.tiers import built_once, slow_unless
 
 _PATHS = [ROOT / "README.md", *PAGES]
 LINES = {path: shell_lines(path, path.relative_to(ROOT).as_posix()) for path in _PATHS}
@@ -43,7 +43,8 @@ SMOKE = ("corpora.md", "r.md", "sharing.md", "surprisal.md")
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with all stand-ins, which is made once."""
-    return stand_ins.build(tmp_path_factory.mktemp("documented") / "template")
+    folder = built_once(tmp_path_factory, "documented", lambda new: stand_ins.build(new / "all"))
+    return folder / "all"
 
 
 @pytest.mark.parametrize(
