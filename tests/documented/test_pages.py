@@ -211,11 +211,13 @@ def test_every_page_is_in_the_site(site: Path) -> None:
         assert (site / page.relative_to(ROOT / "docs").with_suffix(".html")).is_file()
 
 
+@pytest.mark.slow
 def test_the_reference_has_every_public_name(site: Path) -> None:
     public = [name for name in gardenpath.__all__ if not name.startswith("__")]
     assert sorted({f"gardenpath.{name}" for name in public} - _headings(site)) == []
 
 
+@pytest.mark.slow
 def test_the_reference_has_all_settings(site: Path) -> None:
     networks = [get_type_hints(model)["network"] for model in MODELS.values()]
     classes = [*READERS.values(), *networks, *TASKS.values(), *SEARCHES.values()]
@@ -233,6 +235,7 @@ def _headings(site: Path) -> set[str]:
     return set(re.findall(r'<h\d id="([\w.]+)"', text))
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_from_other_hosts(site: Path) -> None:
     pattern = re.compile(
         r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=\"?(https?:[^\s\">]+)"
@@ -242,6 +245,7 @@ def test_nothing_is_loaded_from_other_hosts(site: Path) -> None:
     assert [url for page in pages for url in pattern.findall(page.read_text("utf-8"))] == []
 
 
+@pytest.mark.slow
 def test_the_search_works_on_pages_opened_from_disk(site: Path) -> None:
     path = find_browser()
     if path is None:

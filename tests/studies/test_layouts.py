@@ -69,6 +69,7 @@ def test_all_neural_cells_of_both_corpora(mandarin_items: pd.DataFrame) -> None:
                 assert abs(found[corpus, model, kind] - value) < 0.00051, (corpus, model, kind)
 
 
+@pytest.mark.slow
 def test_ties_of_the_ngram_models_are_counted_not_thrown(mandarin_items: pd.DataFrame) -> None:
     by_class = summarise(mandarin_items, by=("corpus", "model", "class"))
     found = by_class.set_index(["corpus", "model", "class"])
@@ -78,6 +79,7 @@ def test_ties_of_the_ngram_models_are_counted_not_thrown(mandarin_items: pd.Data
     assert found["missing"].sum() == 0
 
 
+@pytest.mark.slow
 def test_seeds_are_ranks_and_corpora_are_known(mandarin: Imported) -> None:
     names = {name.run: name for name in mandarin.names}
     assert len(names) == 24
@@ -87,6 +89,7 @@ def test_seeds_are_ranks_and_corpora_are_known(mandarin: Imported) -> None:
     assert (large.model, large.corpus, large.seed) == ("transformer", "xinhua", 1)
 
 
+@pytest.mark.slow
 def test_the_receipt_lists_what_was_accepted(mandarin: Imported, tmp_path: Path) -> None:
     mandarin.receipt.write(tmp_path)
     receipt = json.loads((tmp_path / "receipt.json").read_text(encoding="utf-8"))

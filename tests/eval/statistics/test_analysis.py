@@ -396,6 +396,7 @@ def test_scripts_print_what_lme4_has_by_default(tmp_path: Path, reference_data: 
         assert row["p"] == pytest.approx(p, abs=0.6 * 10.0 ** -(4 if p < 0.01 else 2))
 
 
+@pytest.mark.slow
 def test_supervision_with_runs_nested_within_models(reference_data: Path) -> None:
     found = _answer_released(reference_data, "supervision")
     other = found.tables["robustness"].set_index(["corpus", "class", "architecture"])
