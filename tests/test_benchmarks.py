@@ -61,6 +61,7 @@ def decided(network: RnngNetwork | PlmNetwork) -> RnngNetwork | PlmNetwork:
     return network
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rnng", "plm"])
 @pytest.mark.parametrize("is_decided", [False, True])
 @pytest.mark.parametrize(
@@ -209,6 +210,7 @@ def test_a_schedule_is_measured(schedule: training.Schedule) -> None:
     assert ("planning" in found) == (schedule == "by level")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason=NEEDS_PROC)
 def test_scale_is_measured(tmp_path: Path) -> None:
     scale.make_corpus(tmp_path, 60)
@@ -494,6 +496,7 @@ def test_the_stages_are_those_promised() -> None:
     assert names == ["preparation", "training", "steps", "surprisal", "suite", "report", "sweep"]
 
 
+@pytest.mark.slow
 def test_a_job_that_goes_on_is_equal(tmp_path: Path) -> None:
     def command(_common: Path, folder: Path) -> list[str]:
         return [sys.executable, "-c", _JOB, str(folder / "out" / "lines.txt")]

@@ -75,6 +75,7 @@ def test_a_repeated_sweep_skips_what_is_finished(
     assert [path.stat().st_mtime_ns for path in paths] != before
 
 
+@pytest.mark.slow
 def test_an_evaluation_that_fails_stops_no_other(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -139,6 +140,7 @@ def test_a_damaged_or_useless_run_is_not_skipped_as_finished(
     assert call("train.py", "-m", *given, "seed=1,2", "existing=overwrite") == 0
 
 
+@pytest.mark.slow
 def test_the_reason_of_a_divergence_names_the_folder_once(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,6 +58,7 @@ def train(path: Path, barrier: Barrier, told: Queue[str], config: dict[str, Any]
         barrier.wait(timeout=60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_there", [False, True])
 def test_one_of_several_trainings_wins(tmp_path: Path, is_there: bool) -> None:
     path = tmp_path / "runs" / "seed1"
@@ -395,6 +396,7 @@ def build(folder: Path) -> None:
         (folder / name).write_text(name * 1000, encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_quick")
 def test_a_corpus_is_whole_or_absent_after_a_kill_at_any_step(tmp_path: Path) -> None:
     cache = tmp_path / "cache"

@@ -226,6 +226,7 @@ def test_the_handler_of_a_launcher_is_called_when_all_is_written(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("array", [False, True])
 @pytest.mark.parametrize("sent", [signal.SIGUSR1, signal.SIGTERM])
 def test_a_slurm_job_is_requeued(

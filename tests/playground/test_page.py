@@ -79,6 +79,7 @@ def _number(cell: str) -> float:
     return float(f"{whole[len(whole) - digits :]}.{decimals}")
 
 
+@pytest.mark.slow
 def test_arrow_keys_step_through_partial_parses(page: Page, playground: Served) -> None:
     compute(page, playground, FIRST, SECOND, families=("rnng", "plm"))
     card = f'.card[data-name="{playground.name_of("rnng")}"]'
@@ -133,6 +134,7 @@ def test_unknown_words_are_marked_while_typing(page: Page, playground: Served) -
     assert page.locator(".card").count() == 0
 
 
+@pytest.mark.slow
 def test_the_state_is_in_the_address(page: Page, playground: Served) -> None:
     compute(page, playground, FIRST, SECOND, families=("plm",))
     page.click(".cell >> nth=3")
@@ -157,6 +159,7 @@ def test_an_input_that_is_too_long_is_refused_politely(page: Page, playground: S
     assert page.locator("#problem").is_hidden()
 
 
+@pytest.mark.slow
 def test_examples_can_be_chosen(page: Page) -> None:
     page.wait_for_selector("#examples option >> nth=1", state="attached")
     (value,) = page.eval_on_selector_all(
@@ -189,6 +192,7 @@ def test_a_model_can_be_added_and_a_wrong_one_is_explained(
     assert page.locator("#models input").count() == len(playground.shelf.models)
 
 
+@pytest.mark.slow
 def test_copies_are_what_other_programs_read(
     page: Page, playground: Served, tmp_path: Path
 ) -> None:
@@ -224,6 +228,7 @@ def test_copies_are_what_other_programs_read(
     assert min(size) > 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_page_fits_its_window(
@@ -234,6 +239,7 @@ def test_the_page_fits_its_window(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow
 def test_two_users_see_their_own_sentences(opened: Browser, page: Page, playground: Served) -> None:
     context = opened.page.context.browser
     assert context is not None
@@ -295,6 +301,7 @@ CONTRASTS = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_the_first_word_arrives_before_the_last_is_computed(
     page: Page, playground: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -393,6 +400,7 @@ def test_the_page_is_used_with_the_keyboard_alone(page: Page, playground: Served
     assert unnamed == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
 def test_all_texts_can_be_read(opened: Browser, page: Page, playground: Served, dark: bool) -> None:
     opened.resize(width=1280, dark=dark)
@@ -517,6 +525,7 @@ def test_any_copied_item_is_a_suite(
     )
 
 
+@pytest.mark.slow
 def test_a_copied_suite_is_evaluated(
     page: Page, playground: Served, folder: Path, tmp_path: Path
 ) -> None:

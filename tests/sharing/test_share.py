@@ -183,6 +183,7 @@ def test_a_portable_run_of_pieces(trained: dict[str, Run], tmp_path: Path) -> No
         assert np.array_equal(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lstm", "transformer"])
 def test_classes_of_words_are_not_part_of_transformers(tmp_path: Path, kind: str) -> None:
     run = small_runs.loaded(small_runs.run(tmp_path, *KINDS[kind], "model.network.output=factored"))

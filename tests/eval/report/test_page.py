@@ -375,6 +375,7 @@ def test_infinite_surprisals_survive_the_way(content: str) -> None:
     assert INFINITE in values[1] and INFINITE not in values[0]
 
 
+@pytest.mark.slow
 def test_the_explorer_keeps_its_limits_and_says_so(study: ReportContent) -> None:
     limits = ExplorerLimits(items=1, items_with_parses=0, parses=1)
     data = explorer_data(study, limits)
@@ -480,6 +481,7 @@ def test_folds_open_for_a_link_to_something_in_them(
     assert shown.run(is_seen), "also if the page is opened with it"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FOLDED)
 def test_folded_chapters_open_from_the_list_of_chapters(
     shown: Browser, report: Path, name: str
@@ -648,6 +650,7 @@ def test_what_is_wide_shows_that_there_is_more(shown: Browser) -> None:
         assert shown.run(f"{box}.scrollWidth <= {box}.clientWidth"), table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_it_looks_like_something(shown: Browser, width: int, dark: bool) -> None:
