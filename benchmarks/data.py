@@ -22,8 +22,7 @@ from rich.table import Table
 from gardenpath.data.batches.tokens import BatchLoader, token_batch
 from gardenpath.data.corpus import BatchSettings, DataSettings
 from gardenpath.data.readers.base import Reader
-from gardenpath.data.readers.files import ToyTreebank
-from gardenpath.data.readers.treebanks import PennTreebankSample
+from gardenpath.data.readers.treebanks import PennTreebankSample, ToyTreebank
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.tree import format_tree, read_trees
 

@@ -31,7 +31,7 @@ from benchmarks import processes
 from benchmarks.memory import in_own_process, kilobytes
 from gardenpath.data.batches.tokens import BatchLoader
 from gardenpath.data.readers.base import write_corpus
-from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.data.readers.treebanks import ToyTreebank
 from gardenpath.data.sentence import SPLITS
 from gardenpath.models.family import NeuralFamily
 from gardenpath.models.registry import FAMILIES

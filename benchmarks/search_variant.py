@@ -23,8 +23,7 @@ from gardenpath.data.corpus import DataSettings
 from gardenpath.data.encoding import encode_sentences
 from gardenpath.data.preparation import Preparation
 from gardenpath.data.readers.base import Reader
-from gardenpath.data.readers.files import ToyTreebank
-from gardenpath.data.readers.treebanks import PennTreebankSample
+from gardenpath.data.readers.treebanks import PennTreebankSample, ToyTreebank
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.words.pieces import Subwords
 from gardenpath.data.words.vocabulary import Vocabulary

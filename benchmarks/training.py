@@ -37,8 +37,7 @@ from gardenpath.data.batches.trees import timed_tree_collate, tree_collate
 from gardenpath.data.corpus import DataSettings
 from gardenpath.data.encoding import EncodedSplit
 from gardenpath.data.readers.base import Reader
-from gardenpath.data.readers.files import ToyTreebank
-from gardenpath.data.readers.treebanks import PennTreebankSample
+from gardenpath.data.readers.treebanks import PennTreebankSample, ToyTreebank
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.models.syntactic.family import RnngSettings
 from gardenpath.models.syntactic.rnng import RnngNetwork

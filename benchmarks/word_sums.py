@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 
 import gardenpath as gp
-from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.data.readers.treebanks import ToyTreebank
 from gardenpath.data.words.pieces import BoundaryChoice
 from gardenpath.errors import GardenpathError
 

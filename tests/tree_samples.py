@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gardenpath.data.encoding import EncodedSplit, Inventory, collect, encode_pieces, encode_words
-from gardenpath.data.readers.files import BracketFiles
-from gardenpath.data.readers.treebanks import PennTreebankSample, SinicaTreebank
+from gardenpath.data.readers.treebanks import BracketFiles, PennTreebankSample, SinicaTreebank
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.legality import (
     Action,

@@ -152,9 +152,7 @@ def from_record(record: Sequence[Any]) -> FoundSentence | Skipped:
     return FoundSentence(tuple(words), path, line, rest[0])
 
 
-# ----------------------------------------------------------------------------
-# Raw text and everything that determines its annotation: files, segmenter and parser.
-
+# ---- Raw text and everything that determines its annotation: files, segmenter and parser
 
 # Increment whenever the same text and settings give other words or trees.
 ANNOTATION_VERSION = 1
@@ -232,8 +230,7 @@ class RawAnnotation:
         }
 
 
-# ----------------------------------------------------------------------------
-# Files of JSON lines with a checksum, so that a damaged one is noticed and made again.
+# ---- Files of JSON lines with a checksum, so that a damaged one is noticed and made again
 
 
 def write_checked(path: Path, records: Iterable[Any]) -> None:
@@ -255,9 +252,7 @@ def read_checked(path: Path) -> list[Any] | None:
         return None
 
 
-# ----------------------------------------------------------------------------
-# The stages.
-
+# ---- The stages
 
 # Sentences that are parsed together, and lost at most if the process is killed.
 PARSED_TOGETHER = 1024
@@ -481,8 +476,7 @@ def _shown(sentence: FoundSentence) -> str:
     return " ".join(sentence.words)[:SHOWN_CHARACTERS]
 
 
-# ----------------------------------------------------------------------------
-# task=annotate: raw text to sentences, words and trees.
+# ---- task=annotate: raw text to sentences, words and trees
 
 
 def run_annotate(settings: EvaluateSettings, task: AnnotateTask) -> None:

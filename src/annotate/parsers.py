@@ -165,8 +165,7 @@ class StanzaParser(_OutsideParser):
         return (parse_tree(str(sentence.constituency)) for sentence in document.sentences)
 
 
-# ----------------------------------------------------------------------------
-# A syntactic model of our own as a parser.
+# ---- A syntactic model of our own as a parser
 
 
 class RunParser:
@@ -226,9 +225,7 @@ class RunParser:
         return tuple(word.lower() for word in words) if lowercase else words
 
 
-# ----------------------------------------------------------------------------
-# Parsers of word sequences behind one small interface, chosen by name.
-
+# ---- Parsers of word sequences behind one small interface, chosen by name
 
 DEFAULT_PARSER = "benepar"
 

@@ -29,12 +29,10 @@ from gardenpath.data.words.vocabulary import Language
 from gardenpath.errors import GardenpathError, InputError
 from gardenpath.settings.schema import Fraction, PositiveInt
 
-# ----------------------------------------------------------------------------
-# Sentences of Chinese text.
+# ---- Sentences of Chinese text
 #
 # A sentence ends after one or more final marks, and quotes and brackets that close after them
 # belong to it: ``他说：“好。”我走了。`` has two sentences. Marks inside of titles, 《…》, end none.
-
 
 _CLOSING = frozenset("”’」』）》〉】〕］｝)]}»")
 _STRAIGHT = '"'
@@ -78,13 +76,11 @@ def _after_closing(text: str, position: int, quotes: int) -> tuple[int, int]:
     return position, quotes
 
 
-# ----------------------------------------------------------------------------
-# Sentences of English text.
+# ---- Sentences of English text
 #
 # A final mark (``.``, ``!``, ``?``, ``…``) with the quotes and brackets that close after it ends a
 # sentence if a blank follows and then something that may begin one. A period does not if it
 # belongs to an abbreviation, an initial or the number of a list.
-
 
 # Never followed by a new sentence, because a name or a number follows.
 _TITLES = """
@@ -163,9 +159,7 @@ def _ends(before: str, mark: re.Match[str], following: re.Match[str], *, is_firs
     return not is_uncertain or first_word.lower() in _STARTERS
 
 
-# ----------------------------------------------------------------------------
-# Settings of raw text: how files are read, and where sentences end.
-
+# ---- Settings of raw text: how files are read, and where sentences end
 
 RawFormat = Literal["auto", "text", "sgml"]
 
@@ -230,9 +224,7 @@ class SentenceSettings:
         return [] if self.chinese_ends.strip() else ["chinese_ends has no character"]
 
 
-# ----------------------------------------------------------------------------
-# Files of raw text and their lines, decoded line by line, so that damage stays local.
-
+# ---- Files of raw text and their lines, decoded line by line, so that damage stays local
 
 _HEAD = 64
 _GZIP = b"\x1f\x8b"
@@ -363,13 +355,11 @@ def _opened(piece: FileRange) -> Iterator[IO[bytes]]:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error
 
 
-# ----------------------------------------------------------------------------
-# Text of SGML newswire, as in the LDC's Xinhua and Gigaword corpora.
+# ---- Text of SGML newswire, as in the LDC's Xinhua and Gigaword corpora
 #
 # Real files are not valid SGML: tags are not closed, ``<`` and ``&`` occur in text, and entities
 # are undefined. So this is no parser of SGML. It looks for tags of the names in the settings, in
 # any case; a tag that opens a document or a text closes whatever was open; other tags are removed.
-
 
 # A declaration or a tag. No two parts match the same characters.
 _TAG = re.compile(
@@ -499,9 +489,7 @@ def _with_whole_tags(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, st
     yield from waiting
 
 
-# ----------------------------------------------------------------------------
-# Passages: paragraphs of raw files, which sentences never cross, and what was left out.
-
+# ---- Passages: paragraphs of raw files, which sentences never cross, and what was left out
 
 # Lines of a file by which its format is decided.
 _LOOKED_AT = 50
@@ -604,9 +592,7 @@ def _passages(
         problems.clear()
 
 
-# ----------------------------------------------------------------------------
-# Divide passages into sentences, each with the line on which it begins.
-
+# ---- Divide passages into sentences, each with the line on which it begins
 
 # From a text to the positions after its sentences, except that of its end.
 _Ends = Callable[[str], list[int]]
@@ -683,8 +669,7 @@ def _joined(passage: Passage, language: Language) -> tuple[str, list[int]]:
     return text, starts
 
 
-# ----------------------------------------------------------------------------
-# The settings of task=annotate.
+# ---- The settings of task=annotate
 
 
 @dataclass(frozen=True, kw_only=True)

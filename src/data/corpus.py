@@ -13,13 +13,15 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from gardenpath.data.readers.base import Reader
-from gardenpath.data.readers.files import BracketFiles, TextFiles, ToyTreebank
 from gardenpath.data.readers.treebanks import (
+    BracketFiles,
     ChineseTreebank,
     GumTreebank,
     PennTreebank,
     PennTreebankSample,
     SinicaTreebank,
+    TextFiles,
+    ToyTreebank,
 )
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.cleaning import Cleaning
@@ -81,9 +83,7 @@ SINGLE_READERS: Mapping[str, Any] = {
 }
 
 
-# ----------------------------------------------------------------------------
-# A corpus of several sources.
-
+# ---- A corpus of several sources
 
 # Settings of a part that only the whole corpus has: it has one vocabulary.
 _OF_THE_WHOLE = ("min_count", "subwords")
@@ -219,8 +219,7 @@ READERS: Mapping[str, Any] = {
 }
 
 
-# ----------------------------------------------------------------------------
-# Settings of a corpus: ``data=`` on the command line.
+# ---- Settings of a corpus: ``data=`` on the command line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,8 +259,7 @@ class DataSettings(CorpusSettings):
         return mistakes
 
 
-# ----------------------------------------------------------------------------
-# Settings of batch sizes.
+# ---- Settings of batch sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

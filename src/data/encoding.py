@@ -108,9 +108,7 @@ def _int_array(values: array[int]) -> Ints:
     return np.frombuffer(values, dtype=np.int64) if values else np.zeros(0, dtype=np.int64)
 
 
-# ----------------------------------------------------------------------------
-# Corpus splits as vocabulary ids, from which batches are built.
-
+# ---- Corpus splits as vocabulary ids, from which batches are built
 
 ARRAYS = ("tokens", "starts_word", "offsets", "actions", "action_offsets")
 
@@ -282,14 +280,12 @@ def encode_sentences(
     )
 
 
-# ----------------------------------------------------------------------------
-# Encoded splits on disk, of which only the sentences of a batch are read into memory.
+# ---- Encoded splits on disk, of which only the sentences of a batch are read into memory
 #
 # Arrays that are mapped into memory count as memory of the process as soon as they have been read,
 # so that a training would slowly grow by the size of its corpus. Sentences are therefore read from
 # the files, which the operating system caches. A file that was cut short while a training runs is
 # an error here; a mapped one would end the process.
-
 
 SOURCES_FILE = "sources.txt"
 
@@ -445,9 +441,7 @@ class SplitWriter:
         self._sources.close()
 
 
-# ----------------------------------------------------------------------------
-# Sets of pieces whose total probability makes word probabilities from those of pieces (`Boundary`).
-
+# ---- Word probabilities from those of pieces (`Boundary`)
 
 # Comes after any character of a piece in sorted order.
 _AFTER_ALL = "\U0010ffff"

@@ -136,9 +136,7 @@ def _as_list(content: npt.NDArray[Any]) -> list[str]:
     return items
 
 
-# ----------------------------------------------------------------------------
-# Shards: the parts of a corpus that are read and cleaned on their own, each into blocks.
-
+# ---- Shards: the parts of a corpus that are read and cleaned on their own, each into blocks
 
 # Increment whenever the same corpus is divided into other shards or blocks.
 SHARDS_FORMAT = 1
@@ -272,9 +270,7 @@ def _marker(shard: Shard, folder: Path) -> Path:
     return folder / f"{shard.name}.json"
 
 
-# ----------------------------------------------------------------------------
-# Put the blocks of a corpus together: count words, build the vocabulary, and encode splits.
-
+# ---- Put the blocks of a corpus together: count words, build the vocabulary, and encode splits
 
 WordCounts = Counter[tuple[str, bool]]
 
@@ -385,9 +381,7 @@ class Merge:
                 yield block
 
 
-# ----------------------------------------------------------------------------
-# Read the shards of a corpus, in this process or in several.
-
+# ---- Read the shards of a corpus, in this process or in several
 
 # Corpora below this size are read in one process, because starting others takes time.
 _LARGE_BYTES = 8_000_000
@@ -420,9 +414,7 @@ def read_shards(
         task(shard, advance)
 
 
-# ----------------------------------------------------------------------------
-# Turn a corpus on disk into a prepared corpus: clean, count, encode and cache it.
-
+# ---- Turn a corpus on disk into a prepared corpus: clean, count, encode and cache it
 
 Progress = Callable[[Iterable[Sentence], str], Iterable[Sentence]]
 # Given a title, yields a function to call with the number of sentences just read.

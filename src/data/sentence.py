@@ -48,8 +48,7 @@ class Sentence:
     tree: Tree | None = None
 
 
-# ----------------------------------------------------------------------------
-# Prefix tries over the sentences of a job.
+# ---- Prefix tries over the sentences of a job
 #
 # A trie is a set of arrays with one row for each prefix (:class:`PrefixTrie`). Sequential models
 # use the arrays directly, together with the predictions to be made from each row. Syntactic models
@@ -282,9 +281,7 @@ def _trie(sentences: Sequence[Tokens], numbers: list[int]) -> PrefixTrie:
     )
 
 
-# ----------------------------------------------------------------------------
-# The interface between models and evaluation: a scorer assigns a probability to each word.
-
+# ---- The interface between models and evaluation: a scorer assigns a probability to each word
 
 # Called with the number of words scored since the last call, to show progress.
 OnWords = Callable[[int], None]

@@ -15,9 +15,9 @@ from gardenpath.console import show_counting, track_runs, words_progress
 from gardenpath.data.arrays import Floats
 from gardenpath.data.corpus import BatchSettings, DataSettings
 from gardenpath.data.encoding import EncodedSplit
-from gardenpath.data.pcfg.exact import ExactModel
+from gardenpath.data.pcfg import ExactModel
 from gardenpath.data.preparation import Preparation, PreparedCorpus, UnknownLabelsError, encode_with
-from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.data.readers.treebanks import ToyTreebank
 from gardenpath.data.sentence import Sentence, Split
 from gardenpath.errors import RunError
 from gardenpath.eval.perplexity import (

@@ -182,9 +182,10 @@ def _read(folder: Path) -> Manifest:
     )
 
 
-# ----------------------------------------------------------------------------
-# Results folders: while an evaluation writes, earlier results remain in place; at the end, the new
-# folder replaces them in one step, so that files of different evaluations are never mixed.
+# ---- Results folders
+#
+# While an evaluation writes, earlier results remain in place; at the end, the new folder replaces
+# them in one step, so that files of different evaluations are never mixed.
 
 RESULTS_KIND = "results"
 RESULTS_FORMAT = 2
@@ -258,11 +259,11 @@ def foreign_files(path: Path) -> list[str]:
     return [file.as_posix() for file in shown if file.as_posix() not in known]
 
 
-# ----------------------------------------------------------------------------
-# The headers of tables: a JSON file beside each table, ``items.csv.meta.json``. Two files cannot
-# be replaced in one step. A header therefore contains the checksum of its table and, until the
-# table is in place, the header of the previous table, too. Whenever a writer is killed, the table
-# has its own header.
+# ---- The headers of tables: a JSON file beside each table, ``items.csv.meta.json``
+#
+# Two files cannot be replaced in one step. A header therefore contains the checksum of its table
+# and, until the table is in place, the header of the previous table, too. Whenever a writer is
+# killed, the table has its own header.
 
 SIDE_CAR = ".meta.json"
 _CHECKSUM = "table_sha256"
@@ -321,10 +322,10 @@ def _header_in_place(path: Path) -> dict[str, Any] | None:
     return None
 
 
-# ----------------------------------------------------------------------------
-# Prepared corpora: folders in a cache, one for each corpus and set of preparation settings, named
-# by its key. Each is built once, under a lock, even if several processes need it. While a corpus is
-# built, a hidden folder next to it keeps what was read, so that an interrupted build resumes.
+# ---- Prepared corpora: folders in a cache, named by their keys
+#
+# Each is built once, under a lock, even if several processes need it. While a corpus is built, a
+# hidden folder next to it keeps what was read, so that an interrupted build resumes.
 
 CORPUS_KIND = "corpus"
 # Increment whenever the meaning of the content of a prepared corpus changes.

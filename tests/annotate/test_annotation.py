@@ -21,7 +21,7 @@ import yaml
 from gardenpath.annotate import annotation as annotation_work
 from gardenpath.annotate.annotation import read_checked, write_checked
 from gardenpath.data.readers import base as pieces
-from gardenpath.data.readers.files import BracketFiles, TextFiles
+from gardenpath.data.readers.treebanks import BracketFiles, TextFiles
 from gardenpath.data.trees.tree import parse_tree
 from gardenpath.errors import ConfigError, GardenpathError, InputError, RunError
 from gardenpath.settings.compose import ConfigSource, composed, load_settings, plain_config, typed

@@ -101,7 +101,7 @@ def test_a_model_that_knows_the_grammar_is_right(folder: Path) -> None:
         name = "grammar"
 
         def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Any]:
-            from gardenpath.data.pcfg.exact import ExactModel
+            from gardenpath.data.pcfg import ExactModel
 
             reader: Any = run_of(folder, "ngram").data.reader
             found = ExactModel(reader.rules).word_log_probs(sentences)

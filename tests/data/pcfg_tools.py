@@ -12,8 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gardenpath.data.pcfg.exact import ExactModel
-from gardenpath.data.pcfg.grammar import Grammar, Rule, parse_grammar
+from gardenpath.data.pcfg import ExactModel, Grammar, Rule, parse_grammar
 from gardenpath.data.trees.tree import Tree
 from gardenpath.util import Words
 

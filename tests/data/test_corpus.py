@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gardenpath.data.corpus import CombinedCorpus, CorpusPart, DataSettings
-from gardenpath.data.readers.files import BracketFiles, TextFiles
+from gardenpath.data.readers.treebanks import BracketFiles, TextFiles
 from gardenpath.data.sentence import SPLITS
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.errors import ConfigError, MissingCorpusError

@@ -25,7 +25,7 @@ from gardenpath.data.preparation import Preparation, PreparedCorpus, SentenceBlo
 from gardenpath.data.readers import base as file_hashes
 from gardenpath.data.readers import base as pieces
 from gardenpath.data.readers.base import HASHES_FILE, CorpusForm, Reader, write_corpus
-from gardenpath.data.readers.files import BracketFiles, TextFiles, ToyTreebank
+from gardenpath.data.readers.treebanks import BracketFiles, TextFiles, ToyTreebank
 from gardenpath.data.sentence import SPLITS, Sentence
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.legality import Kind, kind_of, top_down

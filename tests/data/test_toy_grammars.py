@@ -14,8 +14,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from gardenpath.data.pcfg.exact import ExactModel
-from gardenpath.data.pcfg.grammar import Grammar, Sampler, read_grammar
+from gardenpath.data.pcfg import ExactModel, Grammar, Sampler, read_grammar
 from gardenpath.data.trees.tree import Tree
 from tests.data.pcfg_tools import (
     SHIPPED,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.data.readers.treebanks import ToyTreebank
 from gardenpath.data.sentence import SPLITS
 from gardenpath.data.trees.tree import format_tree
 from gardenpath.eval.suites.library import load_suites

@@ -20,10 +20,9 @@ from gardenpath.annotate.raw import (
 )
 from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding import EncodedSplit, StoredSplit
-from gardenpath.data.pcfg.grammar import parse_grammar
+from gardenpath.data.pcfg import parse_grammar
 from gardenpath.data.readers.base import FileRange
-from gardenpath.data.readers.files import TextFiles
-from gardenpath.data.readers.treebanks import GumTreebank, partitions_of
+from gardenpath.data.readers.treebanks import GumTreebank, TextFiles, partitions_of
 from gardenpath.data.sentence import Sentence, Source
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.tree import format_tree, parse_tree, read_trees

@@ -11,7 +11,7 @@ import resource
 from collections.abc import Callable
 from pathlib import Path
 
-from gardenpath.data.pcfg.grammar import parse_grammar
+from gardenpath.data.pcfg import parse_grammar
 from gardenpath.data.sentence import Sentence, Source
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.tree import format_tree, parse_tree, read_trees

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gardenpath.data.readers.files import BracketFiles, ToyTreebank
+from gardenpath.data.readers.treebanks import BracketFiles, ToyTreebank
 from gardenpath.data.trees.tree import format_tree
 from gardenpath.eval.display import EXACT, FAMILY_NAMES
 from gardenpath.runs.find import find, load

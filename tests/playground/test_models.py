@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.data.pcfg.grammar import read_grammar
-from gardenpath.data.readers.files import GRAMMARS
+from gardenpath.data.pcfg import read_grammar
+from gardenpath.data.readers.treebanks import GRAMMARS
 from gardenpath.errors import GardenpathError
 from gardenpath.playground.models import (
     LoadedModel,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gardenpath.data.readers.base import FileRange
-from gardenpath.data.readers.files import TextFiles
+from gardenpath.data.readers.treebanks import TextFiles
 from gardenpath.errors import GardenpathError, RunError
 from gardenpath.models.training.module import LanguageModelling
 from gardenpath.runs import training

@@ -49,8 +49,7 @@ class TensorBatch:
         return result
 
 
-# ----------------------------------------------------------------------------
-# Batches of tokens, for sequential models.
+# ---- Batches of tokens, for sequential models
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +93,10 @@ def token_batch(split: EncodedSplit, sentences: Ints) -> TokenBatch:
     )
 
 
-# ----------------------------------------------------------------------------
-# Divide a batch over the processes of a distributed training.
+# ---- Divide a batch over the processes of a distributed training
 #
 # All processes plan the same batches, and each takes a share of every batch: the shares together
 # are the batch that a single process would take.
-
 
 _Batch = TypeVar("_Batch", bound=TensorBatch)
 
@@ -178,9 +175,7 @@ class Uncounted(Generic[_Batch]):
         return type(self)(self.batch.pin_memory())
 
 
-# ----------------------------------------------------------------------------
-# Group the sentences of an encoded split into batches of similar length.
-
+# ---- Group the sentences of an encoded split into batches of similar length
 
 # Sentences are shuffled and then sorted by length within pools of this many batches, so that the
 # lengths in a batch are similar while batches still differ from epoch to epoch.
@@ -327,13 +322,11 @@ class _Collated(Dataset[Batch]):
         return self._collate(self._plan[number])
 
 
-# ----------------------------------------------------------------------------
-# Batches of linearised trees, for models that read brackets and words as one sequence.
+# ---- Batches of linearised trees, for models that read brackets and words as one sequence
 #
 # Symbols share one numbering: words as in the vocabulary, then the closing bracket, then an
 # opening bracket for each label. The running example becomes ``<s> (S (NP the hungry cat ) (VP
 # meows ) )``; the closing bracket of the root ends the sentence.
-
 
 # Brackets are written in the order of top-down derivations.
 BRACKET_STRATEGY: Strategy = "top_down"

@@ -309,8 +309,7 @@ def level_sizes(level: Ints, count: int = 0) -> Sizes:
     return tuple(np.bincount(level, minlength=count).tolist())
 
 
-# ----------------------------------------------------------------------------
-# Batches of gold trees for composition functions that read the stack.
+# ---- Batches of gold trees for composition functions that read the stack
 #
 # With these functions, a constituent depends on the state of the stack when it is closed, and that
 # state on everything below it. Sentences are therefore computed in *rounds*: in each round, every

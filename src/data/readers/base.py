@@ -1,6 +1,6 @@
 """What all readers of corpora need: their interface, parts of files, checks of text, hashes.
 
-Used by `readers.files` and `readers.treebanks`, by the preparation, and wherever text of users is
+Used by `readers.treebanks`, by the preparation, and wherever text of users is
 checked (kinds of files, sentences). Hashes of unchanged files are remembered, large files are cut
 into parts that processes read on their own, and files that are not what they should be are refused
 with their kind and a remedy. Settings import this module, so it must load neither NumPy nor torch.
@@ -30,13 +30,11 @@ from gardenpath.errors import ConfigError, InputError
 from gardenpath.safe_text import how_to_convert, marked_encoding, parse_json, zeros_encoding
 from gardenpath.store.files import Json, fingerprint, sha256_of, whole_file, write_text
 
-# ----------------------------------------------------------------------------
-# Remembered hashes of files, so that an unchanged corpus is not read at every start.
+# ---- Remembered hashes of files, so that an unchanged corpus is not read at every start
 #
 # A hash is remembered together with the file's size, inode and times of modification and of
 # change. If any of these differs, the file is read again. A file that was modified in the last two
 # seconds is not remembered, because it could be modified again without a visible change of time.
-
 
 HASHES_FILE = ".hashes.json"
 
@@ -119,13 +117,11 @@ def _signature(path: Path) -> list[int] | None:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
-# ----------------------------------------------------------------------------
-# Pieces of corpora that can be read on their own: files, or parts of large files.
+# ---- Pieces of corpora that can be read on their own: files, or parts of large files
 #
 # A large file is cut at ends of lines; files of brackets only where no bracket is open. The cuts
 # depend on the file alone, and the sentences of the pieces are those of the file, with the same
 # line numbers.
-
 
 # Size of the pieces of large files, in bytes.
 PIECE_BYTES = 2_000_000
@@ -208,8 +204,7 @@ def in_groups(parts: Iterable[Part], size: Callable[[Part], int]) -> list[list[P
     return groups
 
 
-# ----------------------------------------------------------------------------
-# The interface of corpus readers, and helpers shared by several of them.
+# ---- The interface of corpus readers, and helpers shared by several of them
 
 
 class Reader(Protocol):
@@ -327,9 +322,7 @@ def listed_ids(
     return {split: sorted(ids[split]) for split in splits}
 
 
-# ----------------------------------------------------------------------------
-# Write the sentences of a corpus to files: bracketed trees or plain text, one per line.
-
+# ---- Write the sentences of a corpus to files: bracketed trees or plain text, one per line
 
 CorpusForm = Literal["trees", "text"]
 
@@ -364,9 +357,7 @@ def _line(sentence: Sentence, form: CorpusForm) -> str:
         raise InputError(str(error), path=path, line=line) from error
 
 
-# ----------------------------------------------------------------------------
-# Kinds of files that are not plain text, recognised by their first bytes.
-
+# ---- Kinds of files that are not plain text, recognised by their first bytes
 
 # Beginnings of files, what they are, and what to do with them.
 _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
@@ -415,13 +406,11 @@ def require_text(path: Path, *, encoding: str = "utf-8") -> None:
         raise InputError(f"is {binary[0]}, not {wanted}", path=path, remedy=binary[1])
 
 
-# ----------------------------------------------------------------------------
-# Recognise tables, JSON, YAML and mark-up in what should be one sentence per line.
+# ---- Recognise tables, JSON, YAML and mark-up in what should be one sentence per line
 #
 # Recognition is by content. It must not reject text: commas and semicolons of text are followed by
 # a space or stand between digits, speakers (``Anna: …``) are not keys of nested YAML, and words in
 # square brackets are not JSON.
-
 
 # Lines of a file that are looked at.
 _LOOKED_AT = 50
@@ -539,8 +528,7 @@ def _structural(line: str, mark: str) -> bool:
     )
 
 
-# ----------------------------------------------------------------------------
-# Names of the forms in which surprisals and results are read and written.
+# ---- Names of the forms in which surprisals and results are read and written
 #
 # ``table`` One row per word, in columns that are recognised by their names, as ``task=surprisal``
 #     and many programs write them. ``lm_zoo`` LM Zoo's table: ``sentence_id token_id token
@@ -549,7 +537,6 @@ def _structural(line: str, mark: str) -> bool:
 #     one log likelihood per sentence. ``vllm`` Prompt log probabilities of vLLM. ``openai``
 #     Completions with ``echo`` and ``logprobs``, as OpenAI's and compatible servers return them.
 #     ``syntaxgym`` Results of SyntaxGym: one number per region.
-
 
 # Forms of files of surprisals; auto recognises them by their content.
 SurprisalForm = Literal[

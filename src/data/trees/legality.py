@@ -93,8 +93,7 @@ def in_order(tree: Tree) -> list[Action]:
     return [*actions, FINISH]
 
 
-# ----------------------------------------------------------------------------
-# Legal actions of a derivation: one set of rules, and one lookup table built from it.
+# ---- Legal actions of a derivation: one set of rules, and one lookup table built from it
 #
 # :func:`legal_top_down` and :func:`legal_in_order` state the rules for one parser. The result
 # depends only on the last action and on the number of open constituents (none, one, or more), so

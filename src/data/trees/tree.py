@@ -154,12 +154,10 @@ def from_events(events: Iterable[Event]) -> Tree:
     return children[0][0]
 
 
-# ----------------------------------------------------------------------------
-# Read and write bracketed trees, as in the Penn Treebank.
+# ---- Read and write bracketed trees, as in the Penn Treebank
 #
 # Round brackets in words are written with the treebank's escapes ``-LRB-`` and ``-RRB-`` and are
 # restored on reading. Labels are left unchanged.
-
 
 TOKEN = re.compile(r"[()]|[^\s()]+")
 
@@ -312,13 +310,11 @@ def _writable(token: str, kind: str) -> str:
     return token
 
 
-# ----------------------------------------------------------------------------
-# Detect bracketed trees in what should be plain text.
+# ---- Detect bracketed trees in what should be plain text
 #
 # A tree is a line, or several indented lines, in which every bracket is followed by a label and
 # some bracket is inside another: ``(S (NP the cat) (VP sleeps))``. Parentheses of text, ``( laughs
 # ) he said`` or ``(he left)``, contain words and no labels, or are followed by more words.
-
 
 _TOKEN = re.compile(r"\(\s*[^\s()]+|\(|\)|[^\s()]+")
 # The label of a bracket that is written apart from it, as in ``( NP-SBJ the cat )``.

@@ -135,8 +135,7 @@ def subword_vocabulary(
     )
 
 
-# ----------------------------------------------------------------------------
-# How the pieces of a word make the probability of the word.
+# ---- How the pieces of a word make the probability of the word
 #
 # Models over pieces assign probabilities to sequences of pieces, and a word may continue: the
 # pieces of *king* are also the beginning of those of *kings*. The product over the pieces of a
@@ -150,7 +149,6 @@ def subword_vocabulary(
 #     whatever follows. It is the only choice for text that is not separated by blanks. ``none``
 #     The product over the pieces, as computed by most tools.
 
-
 # What a user selects; auto is next where tokens mark the beginnings of words, else leading.
 BoundaryChoice = Literal["auto", "none", "next", "leading"]
 
@@ -158,8 +156,7 @@ BoundaryChoice = Literal["auto", "none", "next", "leading"]
 Boundary = Literal["none", "next", "leading"]
 
 
-# ----------------------------------------------------------------------------
-# Words as running text: where blanks stand, and what may follow a word.
+# ---- Words as running text: where blanks stand, and what may follow a word
 #
 # Models that others trained read running text. :class:`SpacedText` is the text of a list of words
 # with the place of each word in it. The text of a prefix of the words is a prefix of the text:
@@ -173,7 +170,6 @@ Boundary = Literal["none", "next", "leading"]
 #     ``negation`` The same or *n't*: after *do*, *is* and other verbs to which it is attached.
 #
 # The actual text always satisfies this.
-
 
 Spacing = Literal["auto", "blanks", "natural", "none"]
 After = Literal["anything", "ending", "negation"]

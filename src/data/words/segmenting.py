@@ -23,9 +23,7 @@ from gardenpath.data.sentence import Source
 from gardenpath.errors import GardenpathError, InputError
 from gardenpath.settings.schema import nearest
 
-# ----------------------------------------------------------------------------
-# Chinese text: whether there is any, and punctuation attached to words.
-
+# ---- Chinese text: whether there is any, and punctuation attached to words
 
 CHINESE_MARKS = "。，、；：！？…「」『』《》（）“”‘’"
 
@@ -38,12 +36,10 @@ def has_han(text: str) -> bool:
     return _HAN.search(text) is not None
 
 
-# ----------------------------------------------------------------------------
-# English text as words of treebanks: punctuation and clitics are words of their own.
+# ---- English text as words of treebanks: punctuation and clitics are words of their own
 #
 # ``She doesn't like Bill's dog.`` has the words ``She does n't like Bill 's dog .``. Full stops of
 # titles and initials (``Mr.``, ``J.``) stay with their word except at the end of the sentence.
-
 
 _BLANKS = re.compile(r"[ \t\n\r]+")
 _OPENING = "\"'“‘([{"
@@ -90,8 +86,7 @@ def _peel(chunk: str, *, is_last: bool) -> tuple[list[str], str, list[str]]:
     return before, chunk[start:end], after[::-1]
 
 
-# ----------------------------------------------------------------------------
-# Segmenters, by name.
+# ---- Segmenters, by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,9 +259,7 @@ def segmenter_label(segmenter: Segmenter) -> str:
     return f"{segmenter.name} {segmenter.version}".strip()
 
 
-# ----------------------------------------------------------------------------
-# Quotation marks, in the text and as the Penn Treebank writes them.
-
+# ---- Quotation marks, in the text and as the Penn Treebank writes them
 
 _QUOTES = ("``", "''")
 _STRAIGHT = ('"', "''", "``")
@@ -309,15 +302,13 @@ def treebank_quotes(text: str, words: Sequence[str]) -> list[str]:
     return written
 
 
-# ----------------------------------------------------------------------------
-# How the corpus of a model writes its words, and text divided in the same way.
+# ---- How the corpus of a model writes its words, and text divided in the same way
 #
 # Text is divided at blanks first. Then punctuation and clitics become words of their own if they
 # are in the model's corpus, quotation marks and case are those of the corpus, and what the model
 # knows as a word stays whole (*Inc.*). Text that is divided already does not change: a sentence
 # with punctuation marks as words of their own, and none that ends a clause attached to a word, is
 # not divided further.
-
 
 MARKS = (".", ",", "?", "!", ";", ":", *CHINESE_MARKS)
 CLITICS = ("n't", "'s", "'re", "'ve", "'ll")

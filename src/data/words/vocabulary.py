@@ -24,13 +24,11 @@ from gardenpath.store.files import fingerprint, write_json
 if TYPE_CHECKING:
     from gardenpath.data.arrays import Bools
 
-# ----------------------------------------------------------------------------
-# Fine-grained classes for unknown words.
+# ---- Fine-grained classes for unknown words
 #
 # English classes follow the signatures of the Berkeley parser (suffix, capitals, digits, hyphens);
 # Chinese classes use script, length and the last character. A class is written ``<unk-…>`` with
 # its features from general to specific; dropping the last feature gives the next coarser class.
-
 
 UNKNOWN = "<unk>"
 
@@ -127,9 +125,7 @@ def _chinese_features(word: str) -> list[str]:
     return length + ([final] if final else [])
 
 
-# ----------------------------------------------------------------------------
-# Vocabularies.
-
+# ---- Vocabularies
 
 # Raise it whenever models see other units for the same words, with the same vocabulary.
 WORDS_VERSION = 1

@@ -16,7 +16,7 @@ from gardenpath.data.batches.trees import (
     in_rounds,
     timed_tree_collate,
 )
-from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.data.readers.treebanks import ToyTreebank
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.legality import Strategy
 from tests.tree_samples import SHAPES, STRATEGIES, encode_letters, encode_trees

@@ -35,7 +35,7 @@ from gardenpath.data.readers.base import (
     require_sentences,
     require_text,
 )
-from gardenpath.data.readers.files import BracketFiles, TextFiles
+from gardenpath.data.readers.treebanks import BracketFiles, TextFiles
 from gardenpath.data.sentence import Sentence
 from gardenpath.errors import ConfigError, InputError
 from gardenpath.eval.suites.library import load_suites, suite_names

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardenpath.data.readers.files import TextFiles
+from gardenpath.data.readers.treebanks import TextFiles
 from gardenpath.data.trees.tree import (
     CLOSE,
     Event,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.data.encoding import encode_sentences
-from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.data.readers.treebanks import ToyTreebank
 from gardenpath.data.words.pieces import (
     NEGATION,
     Spacing,

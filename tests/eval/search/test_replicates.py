@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from gardenpath.data.pcfg.exact import ExactModel
-from gardenpath.data.pcfg.grammar import Grammar, Sampler, read_grammar
+from gardenpath.data.pcfg import ExactModel, Grammar, Sampler, read_grammar
 from gardenpath.data.trees.legality import Column
 from gardenpath.eval.search.replicates import (
     drawn,

@@ -13,8 +13,7 @@ import pytest
 from rich.console import Console
 
 from gardenpath.data.corpus import DataSettings
-from gardenpath.data.readers.files import TextFiles, ToyTreebank
-from gardenpath.data.readers.treebanks import PennTreebankSample
+from gardenpath.data.readers.treebanks import PennTreebankSample, TextFiles, ToyTreebank
 from gardenpath.data.sentence import Sentence, Source
 from gardenpath.data.trees import cleaning as transforms
 from gardenpath.data.trees.tree import Tree, read_trees

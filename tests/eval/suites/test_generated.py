@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.pcfg.exact import ExactModel
-from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.data.pcfg import ExactModel
+from gardenpath.data.readers.treebanks import ToyTreebank
 from gardenpath.eval.suites.effects import LICENSING, WH_GAP, WH_NO_GAP, suite_effects
 from gardenpath.eval.suites.generated import (
     GENERATORS,

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from gardenpath.data.pcfg.exact import ExactModel
-from gardenpath.data.pcfg.grammar import Grammar, read_grammar
+from gardenpath.data.pcfg import ExactModel, Grammar, read_grammar
 from gardenpath.eval.suites.formula import Formula
 from gardenpath.eval.suites.library import load_suites, suite_names
 from gardenpath.eval.suites.lint import (

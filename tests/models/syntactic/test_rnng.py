@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from gardenpath.data.batches.tokens import Collate
 from gardenpath.data.batches.trees import timed_tree_collate, tree_collate
 from gardenpath.data.encoding import EncodedSplit
-from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.data.readers.treebanks import ToyTreebank
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.legality import RULES, Action, Finish, Kind, ParserState, Strategy
 from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word, parse_tree

@@ -11,9 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from gardenpath.data.pcfg import exact as prefix_module
-from gardenpath.data.pcfg.exact import ExactModel
-from gardenpath.data.pcfg.grammar import Grammar, Rule
+from gardenpath.data import pcfg as prefix_module
+from gardenpath.data.pcfg import ExactModel, Grammar, Rule
 from gardenpath.errors import GrammarError
 from gardenpath.util import Words
 from tests.data.pcfg_tools import (

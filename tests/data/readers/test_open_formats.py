@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gardenpath.data.pcfg.exact import ExactModel
-from gardenpath.data.pcfg.grammar import Grammar, Sampler, read_grammar
-from gardenpath.data.readers.files import BracketFiles, TextFiles, ToyTreebank
+from gardenpath.data.pcfg import ExactModel, Grammar, Sampler, read_grammar
+from gardenpath.data.readers.treebanks import BracketFiles, TextFiles, ToyTreebank
 from gardenpath.data.sentence import SPLITS, Sentence
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.errors import InputError, MissingCorpusError, TreeError

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gardenpath.data.pcfg.grammar import Grammar, Sampler, read_grammar, tree_label
+from gardenpath.data.pcfg import Grammar, Sampler, read_grammar, tree_label
 from gardenpath.errors import GrammarError, InputError
 from tests.data.pcfg_tools import (
     SHIPPED,

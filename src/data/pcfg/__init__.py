@@ -1,1 +1,0 @@
-"""Probabilistic context-free grammars: reading, sampling and exact probabilities."""
