@@ -50,7 +50,7 @@ class WorkerExitedError(RunError):
     """A worker has ended although nobody asked it to; negative exit codes are signals."""
 
     def __init__(self, worker: Worker[Any], exit_code: int) -> None:
-        self.pid, self.exit_code = worker.pid, exit_code
+        self.pid, self.exit_code = worker.process.pid, exit_code
         self.item: Any = worker.item
         super().__init__(f"process {self.pid} has ended (exit code {exit_code})")
 
@@ -62,7 +62,7 @@ class Worker(Generic[Item]):
         self.item: Item | None = None
         self.connection, there = Pipe()
         with there:
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 [*python_command(__name__, serve.__name__), str(os.getpid()), str(there.fileno())],
                 pass_fds=[there.fileno()],
                 stdin=subprocess.DEVNULL,
@@ -72,11 +72,6 @@ class Worker(Generic[Item]):
         # The worker must find the modules that this process has found.
         self.send(sys.path)
         self.send(task)
-
-    @property
-    def pid(self) -> int:
-        """The number of the process."""
-        return self._process.pid
 
     def send(self, content: object) -> None:
         """Send a message; that a worker is dead is noticed when its answer is read."""
@@ -88,16 +83,7 @@ class Worker(Generic[Item]):
         try:
             return self.connection.recv()
         except (EOFError, OSError):  # perhaps in the middle of an answer
-            raise WorkerExitedError(self, self._process.wait()) from None
-
-    def kill(self) -> None:
-        """End the process at once: all that it writes is written whole or not at all."""
-        self._process.kill()
-
-    def join(self) -> None:
-        """Wait until the process has ended."""
-        self._process.wait()
-        self.connection.close()
+            raise WorkerExitedError(self, self.process.wait()) from None
 
 
 class WorkerPool(Generic[Item]):
@@ -121,9 +107,10 @@ class WorkerPool(Generic[Item]):
 
     def _stop(self) -> None:
         for worker in self.workers:
-            worker.kill()
+            worker.process.kill()  # all that it writes is written whole or not at all
         for worker in self.workers:
-            worker.join()
+            worker.process.wait()
+            worker.connection.close()
 
     def compute(
         self, next_item: Callable[[Worker[Item]], Item | None], advance: Advance
@@ -204,16 +191,12 @@ def serve() -> None:
         with contextlib.suppress(Exception):  # what is part of a user's script cannot be loaded:
             task = connection.recv()  # each item fails, and the parent computes it
         while True:
-            _answer(connection, task)
-
-
-def _answer(connection: Connection, task: Any) -> None:
-    try:
-        task(connection.recv(), connection.send)
-    except Exception:  # the parent computes it itself, and meets the error again
-        connection.send(_FAILED)
-    else:
-        connection.send(_DONE)
+            answer = _DONE
+            try:
+                task(connection.recv(), connection.send)
+            except Exception:  # the parent computes it itself, and meets the error again
+                answer = _FAILED
+            connection.send(answer)
 
 
 def _end_with(parent: int) -> None:

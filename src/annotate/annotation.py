@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -103,28 +103,27 @@ class Skipped:
     detail: str = ""
 
 
-@dataclass(frozen=True)
-class RawShard:
-    """Some pieces of files, which are read by one process."""
+# Some pieces of files, which are read by one process.
+RawShard = Sequence[tuple[RawFile, FileRange]]
 
-    pieces: tuple[tuple[RawFile, FileRange], ...]
 
-    def read(self, task: AnnotateTask, language: Language) -> Iterator[FoundSentence | Skipped]:
-        """Yield the sentences and what was left out, in order."""
-        for file, piece in self.pieces:
-            passages = read_passages(piece, task.raw, encoding=file.encoding, format=file.format)
-            for passage in passages:
-                if isinstance(passage, LeftOut):
-                    yield Skipped(str(file.path), passage.line, passage.reason, passage.detail)
-                else:
-                    yield from _sentences(passage, file, task, language)
+def _lines_of(
+    shard: RawShard, task: AnnotateTask, language: Language
+) -> Iterator[FoundSentence | Skipped]:
+    for file, piece in shard:
+        path = str(file.path)
+        passages = read_passages(piece, task.raw, encoding=file.encoding, format=file.format)
+        for passage in passages:
+            if isinstance(passage, LeftOut):
+                yield Skipped(path, passage.line, passage.reason, passage.detail)
+            else:
+                yield from _sentences(passage, path, task, language)
 
 
 def _sentences(
-    passage: Passage, file: RawFile, task: AnnotateTask, language: Language
+    passage: Passage, path: str, task: AnnotateTask, language: Language
 ) -> Iterator[FoundSentence | Skipped]:
     segmenter = segmenter_named(task.segmenter_for(language))
-    path = str(file.path)
     for line, text in passage_sentences(passage, language=language, settings=task.sentences):
         words = segmenter.segment(text)
         if task.quotes == "treebank":
@@ -151,8 +150,6 @@ def from_record(record: Sequence[Any]) -> FoundSentence | Skipped:
         return Skipped(path, line, rest[0], rest[1])
     return FoundSentence(tuple(words), path, line, rest[0])
 
-
-# ---- Raw text and everything that determines its annotation: files, segmenter and parser
 
 # Increment whenever the same text and settings give other words or trees.
 ANNOTATION_VERSION = 1
@@ -278,8 +275,7 @@ class AnnotationWork:
         task, language = self._annotation.task, self._annotation.language
         # Shards depend on the files and the settings only.
         parts = [(file, piece) for file in self._annotation.files for piece in file.pieces(task)]
-        groups = in_groups(parts, lambda part: part[1].byte_count)
-        shards = [RawShard(tuple(group)) for group in groups]
+        shards = in_groups(parts, lambda part: part[1].byte_count)
         self._share(
             partial(_segment, shards, task, language, self._folder),
             self._waiting("words", len(shards), advance),
@@ -296,11 +292,19 @@ class AnnotationWork:
         skipped: list[list[Any]] = []
 
         def kept() -> Iterator[list[Any]]:
-            for line in self._distinct(shards):
+            seen: set[bytes] = set()
+            numbers = range(shards)
+            for record in chain.from_iterable(self._records("words", n) for n in numbers):
+                line = from_record(record)
+                if isinstance(line, FoundSentence) and self._annotation.task.deduplicate:
+                    name = bytes.fromhex(digest("\n".join(line.words)))[:16]
+                    if name in seen:
+                        line = Skipped(line.path, line.line, "duplicate", _shown(line))
+                    seen.add(name)
                 if isinstance(line, Skipped):
                     skipped.append(as_record(line))
                 else:
-                    yield as_record(line)
+                    yield record
 
         records, count = kept(), 0
         while group := list(islice(records, PARSED_TOGETHER)):
@@ -309,19 +313,6 @@ class AnnotationWork:
         write_checked(self._folder / "skipped", skipped)
         write_checked(self._folder / "kept", [count])
         return count
-
-    def _distinct(self, shards: int) -> Iterator[FoundSentence | Skipped]:
-        seen: set[bytes] = set()
-        for number in range(shards):
-            for record in self._records("words", number):
-                line = from_record(record)
-                if isinstance(line, FoundSentence) and self._annotation.task.deduplicate:
-                    name = bytes.fromhex(digest("\n".join(line.words)))[:16]
-                    if name in seen:
-                        yield Skipped(line.path, line.line, "duplicate", _shown(line))
-                        continue
-                    seen.add(name)
-                yield line
 
     # ---- Words to trees
 
@@ -396,7 +387,7 @@ class AnnotationWork:
         return [split for split in SPLITS if shares[split] > 0]
 
     def _split_of(self, sentence: FoundSentence) -> Split:
-        """Return the split of a sentence: that of its document, by a hash of its place."""
+        # That of its document, by a hash of its place.
         task = self._annotation.task
         number = int(digest(f"{Path(sentence.path).name}:{sentence.document}")[:12], 16) / 16**12
         if number < task.valid:
@@ -427,12 +418,7 @@ class AnnotationWork:
         return records
 
     def _share(
-        self,
-        task: Task[int],
-        waiting: list[int],
-        advance: Advance,
-        *,
-        stays_here: bool = False,
+        self, task: Task[int], waiting: list[int], advance: Advance, *, stays_here: bool = False
     ) -> None:
         """Do tasks in several processes; those that fail are done again here, for their error."""
         wanted = 1 if stays_here else self._annotation.task.processes or available_cores()
@@ -455,7 +441,7 @@ def _segment(
     number: int,
     advance: Advance,
 ) -> None:
-    records = [as_record(line) for line in shards[number].read(task, language)]
+    records = [as_record(line) for line in _lines_of(shards[number], task, language)]
     write_checked(_shard_path(folder, "words", number), records)
     advance(len(records))
 
@@ -474,9 +460,6 @@ def _parse(parser: TreeParser, folder: Path, number: int, advance: Advance) -> N
 
 def _shown(sentence: FoundSentence) -> str:
     return " ".join(sentence.words)[:SHOWN_CHARACTERS]
-
-
-# ---- task=annotate: raw text to sentences, words and trees
 
 
 def run_annotate(settings: EvaluateSettings, task: AnnotateTask) -> None:

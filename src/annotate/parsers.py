@@ -165,9 +165,6 @@ class StanzaParser(_OutsideParser):
         return (parse_tree(str(sentence.constituency)) for sentence in document.sentences)
 
 
-# ---- A syntactic model of our own as a parser
-
-
 class RunParser:
     """The best tree of each sentence by the search of a run; unknown words stay as they are."""
 
@@ -224,8 +221,6 @@ class RunParser:
         lowercase = self.run.cleaning.lowercase
         return tuple(word.lower() for word in words) if lowercase else words
 
-
-# ---- Parsers of word sequences behind one small interface, chosen by name
 
 DEFAULT_PARSER = "benepar"
 

@@ -159,8 +159,6 @@ def _ends(before: str, mark: re.Match[str], following: re.Match[str], *, is_firs
     return not is_uncertain or first_word.lower() in _STARTERS
 
 
-# ---- Settings of raw text: how files are read, and where sentences end
-
 RawFormat = Literal["auto", "text", "sgml"]
 
 
@@ -233,13 +231,8 @@ LONGEST_LINE = 16_000_000
 _MARKS = str.maketrans(dict.fromkeys(range(32), " ") | {127: " ", 0: None, 0xFEFF: None})
 
 
-@dataclass(frozen=True, slots=True)
-class RawLine:
-    """A line of a file; ``problem`` says what is wrong with its bytes, or is empty."""
-
-    number: int
-    text: str
-    problem: str = ""
+# The number and the text of a line, and what is wrong with its bytes, or nothing.
+RawLine = tuple[int, str, str]
 
 
 def input_files(named: str | Sequence[str]) -> list[Path]:
@@ -297,7 +290,7 @@ def raw_lines(piece: FileRange, *, encoding: str, broken: str) -> Iterator[RawLi
     """
     for number, content in _byte_lines(piece):
         try:
-            yield RawLine(number, content.decode(encoding).translate(_MARKS))
+            yield number, content.decode(encoding).translate(_MARKS), ""
         except UnicodeDecodeError as error:
             problem = f"not {encoding} at byte {error.start + 1}"
             if broken == "error":
@@ -308,7 +301,7 @@ def raw_lines(piece: FileRange, *, encoding: str, broken: str) -> Iterator[RawLi
                     remedy="set task.raw.encoding, or task.raw.broken=skip or replace",
                 ) from error
             text = content.decode(encoding, "replace") if broken == "replace" else ""
-            yield RawLine(number, text.translate(_MARKS), problem)
+            yield number, text.translate(_MARKS), problem
 
 
 def is_compressed(path: Path) -> bool:
@@ -402,14 +395,13 @@ def resolve_entities(text: str) -> str:
 
 
 class _Reading:
-    """What is open while a file is read."""
-
     def __init__(self, settings: RawSettings) -> None:
         self._document = settings.document_tag.upper()
         self._texts = {tag.upper() for tag in settings.text_tags}
         self._paragraphs = {tag.upper() for tag in settings.paragraph_tags}
         self._excluded = {tag.upper() for tag in settings.excluded_tags}
         self._in_text = not self._texts
+        self._boundaries = self._texts | self._paragraphs | self._excluded | {self._document}
         self._skipping: str | None = None
 
     def line(self, number: int, line: str) -> Iterator[TextLine]:
@@ -420,13 +412,13 @@ class _Reading:
         has_tag = False
         for tag in _TAG.finditer(line):
             rest = (tag["rest"] or "").strip(" /")
-            if rest and "=" not in rest and not self._is_boundary(tag["name"].upper()):
+            if rest and "=" not in rest and tag["name"].upper() not in self._boundaries:
                 continue  # a piece of text, as in ``x <y and z> w``
             parts.append(self._visible(line[position : tag.start()]))
             position = tag.end()
             has_tag = True
             name = (tag["name"] or "").upper()
-            if self._is_boundary(name):
+            if name in self._boundaries:
                 yield from _text_of(number, parts)
                 begins = name == self._document and not tag["close"]
                 yield TextLine(number, None, number if begins else None)
@@ -441,16 +433,7 @@ class _Reading:
     def _visible(self, text: str) -> str:
         return text if self._in_text and self._skipping is None else ""
 
-    def _is_boundary(self, name: str) -> bool:
-        return (
-            name == self._document
-            or name in self._texts
-            or name in self._paragraphs
-            or name in self._excluded
-        )
-
     def _enter(self, name: str, *, is_close: bool) -> None:
-        """Change what is open at a tag."""
         if name == self._document:
             self._in_text, self._skipping = not self._texts, None
         elif name in self._texts:
@@ -494,8 +477,6 @@ def _with_whole_tags(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, st
 # Lines of a file by which its format is decided.
 _LOOKED_AT = 50
 
-_IDEOGRAPHIC_SPACE = "\u3000"
-
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -521,7 +502,7 @@ def format_of(path: Path, settings: RawSettings, encoding: str) -> str:
     if binary is not None and binary[0] != "binary data":  # a NUL byte occurs in real newswire
         raise InputError(f"is {binary[0]}, not text", path=path, remedy=binary[1])
     lines = raw_lines(FileRange(path), encoding=encoding, broken="replace")
-    head = [line.text for line in itertools.islice(lines, _LOOKED_AT)]
+    head = [text for _, text, _ in itertools.islice(lines, _LOOKED_AT)]
     if is_tree("\n".join(head)):
         raise InputError(
             "contains bracketed trees, not raw text", path=path, remedy="read it with data=brackets"
@@ -539,11 +520,11 @@ def read_passages(
     problems: list[LeftOut] = []
 
     def noted() -> Iterator[tuple[int, str]]:
-        for line in raw_lines(piece, encoding=encoding, broken=settings.broken):
-            if line.problem:
+        for number, text, problem in raw_lines(piece, encoding=encoding, broken=settings.broken):
+            if problem:
                 done = "replaced" if settings.broken == "replace" else "line left out"
-                problems.append(LeftOut(line.number, "broken bytes", f"{line.problem}; {done}"))
-            yield line.number, line.text
+                problems.append(LeftOut(number, "broken bytes", f"{problem}; {done}"))
+            yield number, text
 
     if format != "sgml":
         yield from _passages(_plain_lines(noted(), settings), problems, None)
@@ -578,8 +559,8 @@ def _passages(
     gathered: list[tuple[int, str]] = []
     for line in itertools.chain(lines, [None]):
         text = (line and line.text) or ""
-        # A full-width blank begins a Chinese paragraph.
-        if gathered and (not text.strip() or text.startswith(_IDEOGRAPHIC_SPACE)):
+        # A full-width blank (U+3000) begins a Chinese paragraph.
+        if gathered and (not text.strip() or text.startswith("\u3000")):
             yield Passage(tuple(gathered), document or gathered[0][0])
             gathered = []
         if line is None:
@@ -591,11 +572,6 @@ def _passages(
         yield from problems
         problems.clear()
 
-
-# ---- Divide passages into sentences, each with the line on which it begins
-
-# From a text to the positions after its sentences, except that of its end.
-_Ends = Callable[[str], list[int]]
 
 _PUNKT = "tokenizers/punkt_tab/english/"
 _LATIN = re.compile(r"[\w.,;:!?%)\]'\"-]", re.ASCII)
@@ -637,7 +613,8 @@ def splitter_problem(language: Language, settings: SentenceSettings) -> str:
 
 
 @cache
-def _ends_of(language: Language, settings: SentenceSettings) -> _Ends:
+def _ends_of(language: Language, settings: SentenceSettings) -> Callable[[str], list[int]]:
+    """Return the function from a text to the ends of its sentences, except the last."""
     if settings.splitter == "lines":
         return lambda text: []
     if settings.splitter == "punkt":
@@ -667,9 +644,6 @@ def _joined(passage: Passage, language: Language) -> tuple[str, list[int]]:
         starts.append(len(text))
         text += content
     return text, starts
-
-
-# ---- The settings of task=annotate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -83,10 +83,6 @@ SINGLE_READERS: Mapping[str, Any] = {
 }
 
 
-# ---- A corpus of several sources
-
-# Settings of a part that only the whole corpus has: it has one vocabulary.
-_OF_THE_WHOLE = ("min_count", "subwords")
 # Cleaning settings that determine what words and trees look like, in every part.
 ALIKE = ("drop_traces", "keep_pos", "collapse_unary", "lowercase")
 
@@ -102,7 +98,7 @@ class CorpusPart(CorpusSettings):
         """Return the settings that have no effect in a part."""
         return [
             f"{name} has no effect in a part; set data.{name}, for the whole corpus"
-            for name in _OF_THE_WHOLE
+            for name in ("min_count", "subwords")  # a corpus has one vocabulary
             if getattr(self, name) != getattr(CorpusSettings, name)
         ]
 
@@ -143,18 +139,14 @@ class CombinedCorpus:
 
     def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         """Return a hash of the sentences of all parts, in order, and of how they are cleaned."""
-
-        def fingerprint_of(name: str, part: CorpusPart, chosen: Sequence[str]) -> str:
-            try:
-                return part.reader.fingerprint(chosen)
-            except MissingCorpusError as error:
-                raise error.in_part(name) from error
-
-        parts: list[Json] = [
-            [name, chosen, fingerprint_of(name, part, chosen), part.cleaning_key()]
-            for name, part in self.parts.items()
-            if (chosen := [split for split in splits if name in self._names(split)])
-        ]
+        parts: list[Json] = []
+        for name, part in self.parts.items():
+            if chosen := [split for split in splits if name in self._names(split)]:
+                try:
+                    content = part.reader.fingerprint(chosen)
+                except MissingCorpusError as error:
+                    raise error.in_part(name) from error
+                parts.append([name, chosen, content, part.cleaning_key()])
         return fingerprint("combined", 1, parts=parts)
 
     def cleaned_like(self, change: Mapping[str, Any]) -> CombinedCorpus:
@@ -213,13 +205,7 @@ def located(name: str, reader: Reader, split: str) -> Iterator[Sentence]:
         raise error.in_part(name) from error
 
 
-READERS: Mapping[str, Any] = {
-    **SINGLE_READERS,
-    "combined": CombinedCorpus,
-}
-
-
-# ---- Settings of a corpus: ``data=`` on the command line
+READERS: Mapping[str, Any] = {**SINGLE_READERS, "combined": CombinedCorpus}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,9 +243,6 @@ class DataSettings(CorpusSettings):
             remedy = "set those of its parts, as in data.parts.ctb.root=FOLDER, or paths.corpora"
             mistakes.append(f"root has no effect on a combined corpus; {remedy}")
         return mistakes
-
-
-# ---- Settings of batch sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

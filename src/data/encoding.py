@@ -108,8 +108,6 @@ def _int_array(values: array[int]) -> Ints:
     return np.frombuffer(values, dtype=np.int64) if values else np.zeros(0, dtype=np.int64)
 
 
-# ---- Corpus splits as vocabulary ids, from which batches are built
-
 ARRAYS = ("tokens", "starts_word", "offsets", "actions", "action_offsets")
 
 
@@ -333,11 +331,9 @@ class StoredSplit(EncodedSplit):
 def _array(path: Path, *, is_mapped: bool) -> npt.NDArray[Any]:
     """Read or map a list of numbers; NumPy would also open archives, text and other shapes."""
     array: Any = np.load(path, mmap_mode="r" if is_mapped else None, allow_pickle=False)
-    is_list = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "iub"
-    if not is_list:
+    if not (isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "iub"):
         raise ValueError(f"{path.name} is not a list of numbers")
-    numbers: npt.NDArray[Any] = array
-    return numbers
+    return array
 
 
 class ArrayFile:
@@ -410,29 +406,26 @@ class SplitWriter:
         }
         self._arrays = {name: ArrayWriter(folder / f"{name}.npy", types[name]) for name in ARRAYS}
         self._sources: IO[bytes] = (folder / SOURCES_FILE).open("wb")
-        self.sentences = self.words = 0
+        self._sentences = self._words = 0
         for name in _OFFSETS:
             self._arrays[name].append(np.zeros(1, dtype=np.int64))
 
     @property
-    def tokens(self) -> int:
-        """Number of tokens so far."""
-        return self._arrays["tokens"].length
-
-    @property
-    def actions(self) -> int:
-        """Number of actions so far."""
-        return self._arrays["actions"].length
+    def sizes(self) -> dict[str, int]:
+        """Numbers of sentences, words, tokens and actions so far."""
+        arrays = {name: self._arrays[name].length for name in ("tokens", "actions")}
+        return {"sentences": self._sentences, "words": self._words, **arrays}
 
     def append(self, block: EncodedSplit, sources: bytes) -> None:
         """Add sentences, and their sources as lines of text."""
-        self._arrays["offsets"].append(block.offsets[1:] + self.tokens)
-        self._arrays["action_offsets"].append(block.action_offsets[1:] + self.actions)
+        sizes = self.sizes
+        self._arrays["offsets"].append(block.offsets[1:] + sizes["tokens"])
+        self._arrays["action_offsets"].append(block.action_offsets[1:] + sizes["actions"])
         for name in ("tokens", "starts_word", "actions"):
             self._arrays[name].append(getattr(block, name))
         self._sources.write(sources)
-        self.sentences += len(block)
-        self.words += block.word_count
+        self._sentences += len(block)
+        self._words += block.word_count
 
     def close(self) -> None:
         """Complete all files."""

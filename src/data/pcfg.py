@@ -300,9 +300,8 @@ class _Parser:
             if not self._is_value(feature) and self._values(feature) is None:
                 known = [*self._features, *itertools.chain(*self._features.values())]
                 close = difflib.get_close_matches(feature[:100], known[:1000], n=1)
-                remedy = (
-                    f"did you mean {close[0]!r}?" if close else "declare it with %feature above"
-                )
+                declare = "declare it with %feature above"
+                remedy = f"did you mean {close[0]!r}?" if close else declare
                 problem = f"{feature!r} is neither a value nor a feature"
                 raise self._error(problem, number, remedy)
         return _Category(match["name"], features)
@@ -311,8 +310,8 @@ class _Parser:
         return any(name in values for values in self._features.values())
 
     def _values(self, variable: str) -> tuple[str, ...] | None:
-        exact = self._features.get(variable)
-        return exact if exact is not None else self._features.get(variable.rstrip("0123456789"))
+        name = variable if variable in self._features else variable.rstrip("0123456789")
+        return self._features.get(name)
 
     def _expand(self) -> Iterator[Rule]:
         """Replace variables by values and normalise the weights of each category."""
@@ -399,9 +398,6 @@ def _logical_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
         current = (number, text.strip())
     if current is not None:
         yield current
-
-
-# ---- Sample trees from a grammar, reproducibly for a given random seed
 
 
 class Sampler:
@@ -608,16 +604,7 @@ def _binarise(grammar: Grammar) -> _Binarised:
             else:
                 key = (parent, index[rule.right[0]], rest(rule.right[1:]))
                 binary[key] += rule.probability
-    return _as_arrays(len(index), index[grammar.start], binary, unary, lexical)
-
-
-def _as_arrays(
-    size: int,
-    start: int,
-    binary: dict[tuple[int, int, int], float],
-    unary: dict[tuple[int, int], float],
-    lexical: dict[str, list[tuple[int, float]]],
-) -> _Binarised:
+    size = len(index)
     keys = np.array(sorted(binary), dtype=np.int64).reshape(-1, 3)
     probability = np.array([binary[key] for key in sorted(binary)])
     parents, first = np.unique(keys[:, 0], return_index=True)
@@ -628,7 +615,7 @@ def _as_arrays(
     np.add.at(one_step_left, (keys[:, 0], keys[:, 1]), probability)
     return _Binarised(
         size=size,
-        start=start,
+        start=index[grammar.start],
         lexicon={
             word: (np.array([e[0] for e in entries]), np.array([e[1] for e in entries]))
             for word, entries in lexical.items()
@@ -644,6 +631,5 @@ def _as_arrays(
 
 
 def _closure(one_step: Floats) -> Floats:
-    """Sum over chains of any length, transposed."""
     closure = np.linalg.inv(np.eye(len(one_step)) - one_step)
     return np.ascontiguousarray(closure.T, dtype=np.float64)

@@ -203,18 +203,21 @@ def read_shard(shard: Shard, advance: Advance, *, folder: Path, block_sentences:
     raw = shard.read()
     for number in itertools.count():
         path = _block_path(shard, folder, number)
-        taken = _Counted(itertools.islice(raw, block_sentences))
+        counter = itertools.count()
+        counted = zip(itertools.islice(raw, block_sentences), counter, strict=False)
+        taken = (sentence for sentence, _ in counted)
         if SentenceBlock.load(path) is None:
             SentenceBlock.of(shard.clean(taken)).save(path)
         else:  # from an interrupted attempt
             for _ in taken:
                 pass
-        advance(taken.count)
-        if taken.count < block_sentences:
+        count = next(counter)
+        advance(count)
+        if count < block_sentences:
             break
     marker = _marker(shard, folder)
     temporary = marker.with_suffix(".part")
-    content = {"blocks": number + 1, "sentences": number * block_sentences + taken.count}
+    content = {"blocks": number + 1, "sentences": number * block_sentences + count}
     temporary.write_text(json.dumps(content), encoding="utf-8")
     temporary.replace(marker)
 
@@ -247,19 +250,6 @@ def _shards(split: Split, reader: Reader, settings: CorpusSettings) -> list[Shar
         return [shard]
     groups = in_groups(reader.pieces(split), lambda piece: piece.byte_count)
     return [replace(shard, pieces=tuple(group)) for group in groups]
-
-
-class _Counted(Iterator[Sentence]):
-    """Counts the sentences that are taken."""
-
-    def __init__(self, sentences: Iterator[Sentence]) -> None:
-        self._sentences = sentences
-        self.count = 0
-
-    def __next__(self) -> Sentence:
-        sentence = next(self._sentences)
-        self.count += 1
-        return sentence
 
 
 def _block_path(shard: Shard, folder: Path, number: int) -> Path:
@@ -334,12 +324,7 @@ class Merge:
             for block in self._blocks(split):
                 writer.append(encoder.encode(block), block.sources)
             writer.close()
-            sizes[split] = {
-                "sentences": writer.sentences,
-                "words": writer.words,
-                "tokens": writer.tokens,
-                "actions": writer.actions,
-            }
+            sizes[split] = writer.sizes
         return sizes
 
     def _count(self) -> tuple[WordCounts, set[str]]:
@@ -374,10 +359,10 @@ class Merge:
             marker = parse_json(_marker(shard, self._folder).read_text(encoding="utf-8"))
             for number in range(int(marker["blocks"])):
                 path = _block_path(shard, self._folder, number)
-                block = SentenceBlock.load(path)
-                if block is None:
-                    problem = "is damaged; start again, and it is read once more"
-                    raise GardenpathError(f"{path}: {problem}")
+                if (block := SentenceBlock.load(path)) is None:
+                    raise GardenpathError(
+                        f"{path}: is damaged; start again, and it is read once more"
+                    )
                 yield block
 
 
@@ -413,8 +398,6 @@ def read_shards(
     for shard in waiting:
         task(shard, advance)
 
-
-# ---- Turn a corpus on disk into a prepared corpus: clean, count, encode and cache it
 
 Progress = Callable[[Iterable[Sentence], str], Iterable[Sentence]]
 # Given a title, yields a function to call with the number of sentences just read.

@@ -249,7 +249,6 @@ def _common_length(before: Tokens, tokens: Tokens) -> int:
 
 
 def _trie(sentences: Sequence[Tokens], numbers: list[int]) -> PrefixTrie:
-    """Build the trie of sorted sentences."""
     members = [sentences[number] for number in numbers]
     common = [_common_length(*pair) for pair in itertools.pairwise(members)]
     lengths = np.array([len(tokens) for tokens in members])
@@ -280,8 +279,6 @@ def _trie(sentences: Sequence[Tokens], numbers: list[int]) -> PrefixTrie:
         last=last[order],
     )
 
-
-# ---- The interface between models and evaluation: a scorer assigns a probability to each word
 
 # Called with the number of words scored since the last call, to show progress.
 OnWords = Callable[[int], None]

@@ -124,11 +124,7 @@ def not_utf8(error: UnicodeDecodeError, path: str | Path, *, setting: str = "") 
 
 @contextmanager
 def open_text(
-    path: Path,
-    *,
-    encoding: str = "utf-8",
-    part: tuple[int, int] | None = None,
-    setting: str = "",
+    path: Path, *, encoding: str = "utf-8", part: tuple[int, int] | None = None, setting: str = ""
 ) -> Iterator[Iterator[str]]:
     """Open a text file; undecodable bytes raise an error that names file, line and remedy.
 
@@ -322,7 +318,6 @@ def flush_tree(folder: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Wait until the content of a file is on disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -354,11 +349,7 @@ _log = logging.getLogger(__name__)
 # Value of ``wait`` for waiting until the lock is free.
 FOREVER = -1.0
 
-_REMEDY = "wait until it ends, or stop it"
 _LONGEST_COMMAND = 200
-_ATTEMPTS = 20
-# Numbers of processes are smaller on all systems.
-_MOST_PROCESSES = 2**31
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -387,7 +378,9 @@ class Owner:
 
 
 @contextmanager
-def locked(path: Path, *, what: str, remedy: str = _REMEDY, wait: float = 0.0) -> Iterator[None]:
+def locked(
+    path: Path, *, what: str, remedy: str = "wait until it ends, or stop it", wait: float = 0.0
+) -> Iterator[None]:
     """Hold the lock file ``path`` while the block runs.
 
     If another process holds it for longer than ``wait`` seconds, a :class:`RunError` says that
@@ -455,7 +448,8 @@ def owner_of(path: Path) -> Owner | None:
             since=float(content["since"]),
             command=str(content["command"]),
         )
-        if not (0 < owner.pid < _MOST_PROCESSES and math.isfinite(owner.since)):
+        # Numbers of processes are smaller on all systems.
+        if not (0 < owner.pid < 2**31 and math.isfinite(owner.since)):
             return None
     except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return None
@@ -464,7 +458,7 @@ def owner_of(path: Path) -> Owner | None:
 
 def _acquire(lock: FileLock, path: Path, what: str, wait: float) -> None:
     """Acquire the lock; retry if its last owner has removed the file or its folder."""
-    for _ in range(_ATTEMPTS):
+    for _ in range(20):
         with contextlib.suppress(FileNotFoundError):
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
@@ -539,8 +533,6 @@ def is_network(path: Path, *, mounts: Path = _MOUNTS) -> bool:
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 
-_DIGITS = 20
-
 
 def fingerprint(kind: str, version: int, **parts: Json) -> str:
     """Return the key of an entry.
@@ -549,7 +541,7 @@ def fingerprint(kind: str, version: int, **parts: Json) -> str:
     parts lead to different content. Large content enters as its :func:`digest`, files by
     :func:`gardenpath.store.files.sha256_of`.
     """
-    return digest(canonical({"kind": kind, "version": version, "parts": parts}))[:_DIGITS]
+    return digest(canonical({"kind": kind, "version": version, "parts": parts}))[:20]
 
 
 def canonical(value: Json) -> str:

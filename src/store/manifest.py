@@ -190,17 +190,9 @@ def _read(folder: Path) -> Manifest:
 RESULTS_KIND = "results"
 RESULTS_FORMAT = 2
 
-# Packages that results may depend on, in addition to the models.
-_PACKAGES = ("torch", "numpy", "scipy", "pandas")
-
-# Seconds to wait for another evaluation that writes to the same folder.
-_PATIENCE = 60.0
-
 
 @contextmanager
-def results_folder(
-    path: Path, *, about: Mapping[str, Any], wait: float = _PATIENCE
-) -> Iterator[Path]:
+def results_folder(path: Path, *, about: Mapping[str, Any], wait: float = 60.0) -> Iterator[Path]:
     """Yield a new folder to write results to; it replaces ``path`` when the block ends.
 
     ``about`` says how the results were produced (command, settings, runs with their fingerprints)
@@ -214,7 +206,7 @@ def results_folder(
     lock = target.with_name(f".{target.name}.lock")
     remedy = "wait until it ends, or choose another output="
     with locked(lock, what=f"the results folder {path}", remedy=remedy, wait=wait):
-        require_replaceable(target)
+        _require_replaceable(target)
         with swap_folder(target) as temporary:
             yield temporary
             manifest = describe_folder(
@@ -222,7 +214,7 @@ def results_folder(
                 kind=RESULTS_KIND,
                 format=RESULTS_FORMAT,
                 fingerprint=fingerprint(RESULTS_KIND, RESULTS_FORMAT, about=about),
-                packages=_PACKAGES,
+                packages=("torch", "numpy", "scipy", "pandas"),
                 about=about,
             )
             write_manifest(temporary, manifest)
@@ -234,13 +226,12 @@ def read_results_manifest(path: Path) -> Manifest:
     return read_manifest(path, kind=RESULTS_KIND, format=RESULTS_FORMAT, remedy=remedy)
 
 
-def require_replaceable(path: Path) -> None:
-    """Raise an error if ``path`` is not a results folder, or contains other files."""
+def _require_replaceable(path: Path) -> None:
     if not path.exists():
         return
     if not path.is_dir():
         raise RunError(f"{path}: is a file; results need a folder: choose another output=")
-    if foreign := foreign_files(path):
+    if foreign := _foreign_files(path):
         more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
         raise RunError(
             f"{path}: contains files that no evaluation wrote ({', '.join(foreign[:3])}{more}), "
@@ -248,8 +239,8 @@ def require_replaceable(path: Path) -> None:
         )
 
 
-def foreign_files(path: Path) -> list[str]:
-    """List the files of a folder that are not results, as relative paths, without hidden files."""
+def _foreign_files(path: Path) -> list[str]:
+    """List the files that are not results, as relative paths, without hidden ones."""
     if kind_of_folder(path) != RESULTS_KIND:
         return sorted(file.name for file in path.iterdir() if not file.name.startswith("."))
     known = {MANIFEST_FILE, *read_results_manifest(path).files}
@@ -331,8 +322,6 @@ CORPUS_KIND = "corpus"
 # Increment whenever the meaning of the content of a prepared corpus changes.
 CORPUS_FORMAT = 2
 
-_LOCKS = ".locks"
-
 # The folders that this process has verified, with what changes whenever their files do.
 _FileState = tuple[str, int, int, int] | None
 _verified: dict[Path, list[_FileState]] = {}
@@ -363,7 +352,7 @@ def stored_corpus(cache: Path, key: str, build: Callable[[Path], None]) -> Path:
 
     folder = cache / key
     if not folder.is_dir():
-        lock = cache / _LOCKS / f"{key}.lock"
+        lock = cache / ".locks" / f"{key}.lock"
         with locked(lock, what=f"the prepared corpus {folder}", wait=FOREVER):
             if not folder.is_dir():
                 remove_leftovers(cache, key)
@@ -399,11 +388,10 @@ def verify_corpus(folder: Path) -> None:
     for name, record in manifest.files.items():
         try:
             status = (folder / name).stat()
-        except OSError:
-            state.append(None)
-        else:
             times = status.st_mtime_ns, status.st_ctime_ns
             state.append((record.sha256, status.st_size, *times))
+        except OSError:
+            state.append(None)
     if _verified.get(folder) != state:
         verify_files(folder, manifest, remedy=remedy)
         _verified[folder] = state

@@ -72,14 +72,12 @@ from gardenpath.store.run_folder import (
 )
 from gardenpath.util import versions
 
-_LONGEST_MESSAGE = 1000
-
 
 def write_failure(
     folder: RunFolder, kind: FailureKind, message: str, step: int | None = None
 ) -> None:
     """Write why the training of a run folder ended."""
-    line = " ".join(message.split())[:_LONGEST_MESSAGE]
+    line = " ".join(message.split())[:1000]
     failure = Failure(kind=kind, message=line, step=step, time=_now())
     write_json(folder / FAILURE_FILE, asdict(failure))
 
@@ -379,7 +377,6 @@ def _require_same_words(folder: RunFolder, new: Path, corpus: str | None) -> Non
 
 
 def _differences(before: Any, now: Any, name: str = "") -> list[str]:
-    """Return the names of settings that differ."""
     if name in _FREE_TO_CHANGE:
         return []
     if not (isinstance(before, dict) and isinstance(now, dict)):
@@ -402,12 +399,11 @@ _FILES = (
     VOCABULARY_FILE, SUBWORDS_FILE, LOG_FILE, CHECKPOINT_FILE, FAILURE_FILE,
 )  # fmt: skip
 
-# Folder that the logger writes within a run folder.
-_WANDB = "wandb"
-_WANDB_NAMES = ("run-*", "offline-run-*", "latest-run", "debug.log", "debug-internal.log")
-
-# Files of a loss that was infinite.
-_DIVERGED_NAMES = ("batch*.safetensors", "sentences*.txt")
+# Folders of the logger and of a loss that was infinite, with the names of their files.
+_FOLDERS = {
+    "wandb": ("run-*", "offline-run-*", "latest-run", "debug.log", "debug-internal.log"),
+    DIVERGED_FOLDER: ("batch*.safetensors", "sentences*.txt"),
+}
 
 
 def _foreign_names(folder: Path) -> list[str]:
@@ -415,11 +411,8 @@ def _foreign_names(folder: Path) -> list[str]:
     if not folder.is_dir():
         return []
     own = {LOCK_FILE, owner_path(folder / LOCK_FILE).name, LOG_FILE}
-    return [
-        path.name
-        for path in sorted(folder.iterdir())
-        if path.name not in own and not is_leftover(path)
-    ]
+    paths = sorted(path for path in folder.iterdir() if not is_leftover(path))
+    return [path.name for path in paths if path.name not in own]
 
 
 def _require_only_this_run(folder: Path) -> None:
@@ -430,11 +423,13 @@ def _require_only_this_run(folder: Path) -> None:
             f"{folder}: existing=overwrite is refused for the working directory and folders that "
             "contain it; choose another run_dir="
         )
-    if other := _run_below(folder):
-        raise RunError(
-            f"{folder}: existing=overwrite is refused because the folder contains another run "
-            f"({other}); choose another run_dir=, or move that run"
-        )
+    for root, below, _ in os.walk(folder):
+        below[:] = [name for name in below if not is_leftover(Path(name))]
+        if Path(root) != folder and RunFolder(Path(root)).is_marked:
+            raise RunError(
+                f"{folder}: existing=overwrite is refused because the folder contains another run "
+                f"({root}); choose another run_dir=, or move that run"
+            )
 
 
 def _remove_run_files(folder: Path) -> None:
@@ -443,28 +438,16 @@ def _remove_run_files(folder: Path) -> None:
         # A folder of such a name does not belong to the run.
         with contextlib.suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
             (folder / name).unlink()
-    checkpoints, wandb = (folder / CHECKPOINT_FILE).parent, folder / _WANDB
-    diverged = folder / DIVERGED_FOLDER
+    checkpoints = (folder / CHECKPOINT_FILE).parent
     remove_leftovers(checkpoints)
-    _remove_matching(wandb, _WANDB_NAMES)
-    _remove_matching(diverged, _DIVERGED_NAMES)
-    for place in (checkpoints, wandb, diverged):
+    for name, patterns in _FOLDERS.items():
+        place = folder / name
+        if place.is_symlink() or not place.is_dir():
+            continue
+        remove_leftovers(place)
+        for path in sorted(place.iterdir()):
+            if any(fnmatch.fnmatchcase(path.name, pattern) for pattern in patterns):
+                remove_tree(path)
+    for place in (checkpoints, *(folder / name for name in _FOLDERS)):
         with contextlib.suppress(OSError):  # absent, or not empty
             place.rmdir()
-
-
-def _remove_matching(folder: Path, patterns: tuple[str, ...]) -> None:
-    if folder.is_symlink() or not folder.is_dir():
-        return
-    remove_leftovers(folder)
-    for path in sorted(folder.iterdir()):
-        if any(fnmatch.fnmatchcase(path.name, pattern) for pattern in patterns):
-            remove_tree(path)
-
-
-def _run_below(folder: Path) -> Path | None:
-    for root, below, _ in os.walk(folder):
-        below[:] = [name for name in below if not is_leftover(Path(name))]
-        if Path(root) != folder and RunFolder(Path(root)).is_marked:
-            return Path(root)
-    return None

@@ -36,14 +36,7 @@ from typing import Any, Literal, get_args
 
 from gardenpath.errors import DamagedRunError, RunError
 from gardenpath.safe_text import parse_json, parse_yaml
-from gardenpath.store.files import (
-    digest,
-    fingerprint,
-    is_leftover,
-    owner_of,
-    owner_path,
-    sha256_of,
-)
+from gardenpath.store.files import digest, fingerprint, is_leftover, owner_of, owner_path, sha256_of
 from gardenpath.store.manifest import (
     MANIFEST_FILE,
     Manifest,
@@ -309,9 +302,6 @@ RunState = Literal["done", "running", "unfinished", "failed", "damaged", "copy",
 # States that are named but are not mistakes: the evaluation of the other runs is complete.
 HARMLESS: frozenset[RunState] = frozenset({"running", "unfinished", "failed", "copy", "stray"})
 
-# Families that are estimated in one pass, and cannot diverge.
-_COUNTED = ("ngram", "unigram")
-
 
 @dataclass(frozen=True, kw_only=True)
 class RunStatus:
@@ -408,8 +398,8 @@ def best_epoch(folder: RunFolder) -> int | None:
 def divergence(folder: RunFolder) -> str | None:
     """Return why the weights of a finished run are of no use; None if they are."""
     result, model = folder.result(), folder.config().get("model")
-    if isinstance(model, Mapping) and model.get("family") in _COUNTED:
-        return None
+    if isinstance(model, Mapping) and model.get("family") in ("ngram", "unigram"):
+        return None  # estimated in one pass
     for split, numbers in result.items():
         for name, value in numbers.items() if isinstance(numbers, Mapping) else ():
             if name.endswith("loss") and isinstance(value, float) and not math.isfinite(value):
@@ -453,9 +443,6 @@ def require_whole(folder: RunFolder) -> None:
 
 # ---- Find runs at or below a folder, with their states
 
-# Folders within a run folder that contain no runs.
-_INNER = ("checkpoints", "wandb")
-
 
 def find_statuses(*roots: Path, partial: bool = False) -> list[RunStatus]:
     """Return all runs at or below folders, in any state, sorted by path.
@@ -494,8 +481,8 @@ def _below(root: Path) -> Iterator[RunStatus]:
             yield run_status(RunFolder(folder))
         for entry in entries:
             path = folder / entry.name
-            if is_leftover(path) or (is_run and entry.name in _INNER):
-                continue
+            if is_leftover(path) or (is_run and entry.name in ("checkpoints", "wandb")):
+                continue  # contains no runs
             is_folder = False
             with contextlib.suppress(OSError):  # such as no permission
                 is_folder = path.is_dir()

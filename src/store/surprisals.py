@@ -105,10 +105,10 @@ class Stored:
     def __post_init__(self) -> None:
         object.__setattr__(self, "log_probs", tuple(map(float, self.log_probs)))
         if self.parses is not None:
-            parses = tuple(
+            parses = (
                 tuple((float(share), str(tree)) for share, tree in word) for word in self.parses
             )
-            object.__setattr__(self, "parses", parses)
+            object.__setattr__(self, "parses", tuple(parses))
         columns = {name: tuple(map(float, values)) for name, values in self.columns.items()}
         object.__setattr__(self, "columns", columns)
         if self.deviations is not None:
@@ -257,10 +257,8 @@ class SurprisalStore:
 
     @property
     def _companions(self) -> tuple[Path, ...]:
-        return tuple(
-            self.path.with_name(f"{self.path.name}{suffix}")
-            for suffix in ("-wal", "-shm", "-journal")
-        )
+        suffixes = ("-wal", "-shm", "-journal")
+        return tuple(self.path.with_name(f"{self.path.name}{suffix}") for suffix in suffixes)
 
     @property
     def _delete(self) -> str:
@@ -270,11 +268,9 @@ class SurprisalStore:
     def _checked(self, row: _Row) -> tuple[Words, Stored]:
         """Decode a row after verifying its checksum."""
         try:
-            model_key, sentence, blob, remedy, parses, checksum, names, values, deviations = row
+            _, sentence, blob, remedy, parses, checksum, names, values, deviations = row
             words = tuple(parse_json(sentence, any_string=True))
-            if checksum != _checksum(
-                model_key, sentence, blob, remedy, parses, names, values, deviations
-            ):
+            if checksum != _checksum(*row[:5], *row[6:]):
                 raise ValueError("wrong checksum")
             length = len(words) + 1
             return words, Stored(
@@ -317,9 +313,8 @@ def _joined(old: Stored, new: Stored) -> Stored:
     """Return what is kept of two entries of a sentence: the numbers that say more, and parses."""
     says_more = (bool(new.columns), new.replicates) > (bool(old.columns), old.replicates)
     kept, other = (new, old) if says_more else (old, new)
-    if kept.parses is not None or other.parses is None:
-        return kept
-    return replace(kept, parses=other.parses)
+    needs_parses = kept.parses is None and other.parses is not None
+    return replace(kept, parses=other.parses) if needs_parses else kept
 
 
 def _row(model_key: str, words: Words, stored: Stored) -> _Row:
@@ -336,18 +331,13 @@ def _row(model_key: str, words: Words, stored: Stored) -> _Row:
         len(stored.deviations) != length or len(set(map(len, stored.deviations))) != 1
     ):
         raise ValueError(f"deviations are not {length} rows of as many replicates each")
-    sentence = _sentence_key(words)
-    blob = _packed("d", [stored.log_probs])
     parses = None if stored.parses is None else json.dumps(stored.parses)
+    blob = _packed("d", [stored.log_probs])
+    first = model_key, _sentence_key(words), blob, stored.remedy, parses
     names = json.dumps(list(stored.columns)) if stored.columns else None
     columns = _packed("d", stored.columns.values()) if stored.columns else None
     deviations = None if stored.deviations is None else _packed("f", stored.deviations)
-    checksum = _checksum(
-        model_key, sentence, blob, stored.remedy, parses, names, columns, deviations
-    )
-    return (
-        model_key, sentence, blob, stored.remedy, parses, checksum, names, columns, deviations
-    )  # fmt: skip
+    return *first, _checksum(*first, names, columns, deviations), names, columns, deviations
 
 
 def _packed(kind: str, rows: Iterable[Sequence[float]]) -> bytes:
@@ -359,7 +349,6 @@ def _packed(kind: str, rows: Iterable[Sequence[float]]) -> bytes:
 def _unpacked_columns(
     names: str | None, values: bytes | None, length: int
 ) -> dict[str, tuple[float, ...]]:
-    """Return columns from their names and values; raises ValueError or struct.error."""
     if names is None and values is None:
         return {}
     if names is None or values is None:
@@ -375,7 +364,6 @@ def _unpacked_columns(
 
 
 def _unpacked_deviations(blob: bytes | None, length: int) -> list[tuple[float, ...]] | None:
-    """Return ``length`` rows of deviations; raises ValueError or struct.error."""
     if blob is None:
         return None
     replicates, rest = divmod(len(blob), struct.calcsize("f") * length)
@@ -385,18 +373,10 @@ def _unpacked_deviations(blob: bytes | None, length: int) -> list[tuple[float, .
     return [flat[n * replicates : (n + 1) * replicates] for n in range(length)]
 
 
-def _checksum(
-    model_key: str,
-    sentence: str,
-    blob: bytes,
-    remedy: str | None,
-    parses: str | None,
-    *others: str | bytes | None,
-) -> str:
+def _checksum(*fields: str | bytes | None) -> str:
     """Return the checksum of a row: names and values of its columns and deviations come last."""
-    parts = [model_key, sentence, blob.hex(), remedy, parses]
-    further = [part.hex() if isinstance(part, bytes) else part for part in others]
-    return digest(canonical(parts if further == [None] * 3 else [*parts, *further]))
+    parts = [part.hex() if isinstance(part, bytes) else part for part in fields]
+    return digest(canonical(parts[:5] if parts[5:] == [None] * 3 else parts))
 
 
 def _value(connection: sqlite3.Connection, statement: str) -> Any:

@@ -157,7 +157,7 @@ def test_workers_end_with_their_parent(folder: Path, text: Path, tmp_path: Path)
         "import time\n"
         "from gardenpath.workers import WorkerPool\n"
         "with WorkerPool(2, print) as pool:\n"
-        "    print(*[worker.pid for worker in pool.workers], flush=True)\n"
+        "    print(*[worker.process.pid for worker in pool.workers], flush=True)\n"
         "    time.sleep(100)\n"
     )
     for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):

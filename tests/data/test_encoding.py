@@ -298,5 +298,6 @@ def test_splits_are_written_in_blocks(tmp_path: Path) -> None:
     for name in ARRAYS:
         ours, whole = (tmp_path / kind / f"{name}.npy" for kind in ("blocks", "whole"))
         assert ours.read_bytes() == whole.read_bytes()
-    assert writer.sentences == len(SPLIT)
-    assert (writer.tokens, writer.actions) == (len(SPLIT.tokens), len(SPLIT.actions))
+    assert writer.sizes["sentences"] == len(SPLIT)
+    sizes = writer.sizes["tokens"], writer.sizes["actions"]
+    assert sizes == (len(SPLIT.tokens), len(SPLIT.actions))

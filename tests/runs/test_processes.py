@@ -87,7 +87,7 @@ def test_a_killed_worker_is_named_and_the_stored_chunks_are_kept(
     def kill_one() -> None:
         while not any(stored(jobs)):
             time.sleep(0.01)
-        os.kill(started[0].pid, signal.SIGKILL)
+        os.kill(started[0].process.pid, signal.SIGKILL)
 
     send = Worker.send
 
@@ -103,7 +103,7 @@ def test_a_killed_worker_is_named_and_the_stored_chunks_are_kept(
         spread_jobs(jobs, 2)
     killer.join()
     assert any(stored(jobs))
-    assert all(worker._process.poll() is not None for worker in started), "no process is left"
+    assert all(worker.process.poll() is not None for worker in started), "no process is left"
     monkeypatch.undo()
     monkeypatch.setattr(spreading, "LEAST_SECONDS", 1e9)
     spread_jobs(jobs, 2)  # here, because others are not worth their start

@@ -18,7 +18,7 @@ each of which is an element; these are popped and pushed together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -73,24 +73,15 @@ def plan_stacks(
 
     ``is_continuation``, by token id, is given for models over pieces.
     """
-    actions, offsets = actions_for(split, strategy, is_continuation)
+    actions, offsets = np.asarray(split.actions, dtype=np.int64), np.asarray(split.action_offsets)
+    if strategy == "in_order":
+        actions, offsets = _to_in_order(actions, offsets, _inner(split, actions, is_continuation))
     recorder = _Recorder(actions, offsets, strategy, _inner(split, actions, is_continuation))
     legal_after = legal_table(strategy, has_pieces=is_continuation is not None)
     by_length = np.argsort(np.diff(offsets), kind="stable")
     for begin in range(0, len(by_length), _CHUNK):
         _Simulation(recorder, by_length[begin : begin + _CHUNK], strategy, legal_after).run()
     return recorder.finish()
-
-
-def actions_for(
-    split: EncodedSplit, strategy: Strategy, is_continuation: Bools | None = None
-) -> tuple[Ints, Ints]:
-    """Return the action ids of all sentences in a strategy's order, and the sentence offsets."""
-    actions = np.asarray(split.actions, dtype=np.int64)
-    offsets = np.asarray(split.action_offsets)
-    if strategy == "top_down":
-        return actions, offsets
-    return _to_in_order(actions, offsets, _inner(split, actions, is_continuation))
 
 
 def _inner(split: EncodedSplit, actions: Ints, is_continuation: Bools | None) -> Bools:
@@ -163,7 +154,7 @@ class _Recorder:
         if strategy == "in_order":
             elements += per_sentence(_pushed_again(actions, is_inner))
         self.is_inner = is_inner
-        self.actions, self.action_offsets = actions, offsets
+        self.action, self.action_offsets = actions, offsets
         self.element_offsets = running_sum(elements)
         self.constituent_offsets = running_sum(opened)
         self.child_offsets = running_sum(words + opened - 1)
@@ -179,26 +170,10 @@ class _Recorder:
         # Constituents are numbered sentence by sentence, so this also sorts by sentence; within a
         # constituent, children were attached from left to right, and the sort is stable.
         order = np.argsort(self.child_of, kind="stable")
-        return StackPlan(
-            element_offsets=self.element_offsets,
-            kind=self.kind,
-            item=self.item,
-            below=self.below,
-            depth=self.depth,
-            action_offsets=self.action_offsets,
-            action=self.actions,
-            top=self.top,
-            legal=self.legal,
-            constituent_offsets=self.constituent_offsets,
-            label=self.label,
-            size=self.size,
-            level=self.level,
-            back_level=self.back_level,
-            child_offsets=self.child_offsets,
-            child_kind=self.child_kind[order],
-            child_item=self.child_item[order],
-            child_level=self.child_level[order],
-        )
+        arrays = {field.name: getattr(self, field.name) for field in fields(StackPlan)}
+        for name in ("child_kind", "child_item", "child_level"):
+            arrays[name] = arrays[name][order]
+        return StackPlan(**arrays)
 
 
 def _pushed_again(actions: Ints, is_inner: Bools) -> Ints:
@@ -224,9 +199,8 @@ class _Simulation:
         self._sentences = sentences
         self._in_order = strategy == "in_order"
         count = len(sentences)
-        lengths = np.diff(recorder.action_offsets)[sentences]
-        self._lengths = lengths
-        room = int(lengths.max(initial=0)) + 2
+        self._lengths = np.diff(recorder.action_offsets)[sentences]
+        room = int(self._lengths.max(initial=0)) + 2
         self._stack = np.zeros((count, room), dtype=np.int32)  # elements
         self._height = np.zeros(count, dtype=np.int64)
         self._open_at = np.zeros((count, room), dtype=np.int32)  # stack positions of open labels
@@ -252,7 +226,7 @@ class _Simulation:
         for time in range(int(self._lengths.max(initial=0))):
             rows = np.flatnonzero(self._lengths > time)
             where = self._out.action_offsets[self._sentences[rows]] + time
-            actions = self._out.actions[where]
+            actions = self._out.action[where]
             self._out.top[where] = self._elements[rows] - 1
             opened = np.minimum(self._opened[rows], MOST_OPEN)
             self._out.legal[where] = self._legal_after[self._last[rows], opened]
@@ -270,7 +244,6 @@ class _Simulation:
         self._complete(rows, WORD, word, np.zeros_like(word))
 
     def _continue(self, rows: Ints) -> None:
-        """Shift pieces that continue a word."""
         if not self._in_order:
             self._shift(rows)
             return

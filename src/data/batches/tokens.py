@@ -16,7 +16,7 @@ from typing import Any, Generic, Self, TypeVar, overload
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
 from gardenpath.data.arrays import Ints
 from gardenpath.data.corpus import BatchSettings
@@ -47,9 +47,6 @@ class TensorBatch:
         changed = {name: change(v) for name, v in values.items() if isinstance(v, Tensor)}
         result: Self = replace(batch, **changed)
         return result
-
-
-# ---- Batches of tokens, for sequential models
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +219,6 @@ def _pack(order: Ints, lengths: Ints, settings: BatchSettings) -> list[Ints]:
 Batch = TypeVar("Batch")
 Collate = Callable[[Ints], Batch]
 
-
 # Number of batches that a collate function with a ``window`` plans at once: that is faster, and the
 # memory that it takes depends on the size of a window, not on that of the corpus.
 _WINDOW_BATCHES = 16
@@ -297,29 +293,16 @@ class BatchLoader(Generic[Batch]):
 
     def _build(self, plan: Sequence[Ints]) -> Iterator[Any]:
         window = getattr(self._collate, "window", None)
-        if self._settings.workers:
-            batches = _Collated(self._collate, plan)
-            workers = self._settings.workers
-            yield from DataLoader(batches, batch_size=None, shuffle=False, num_workers=workers)
+        if workers := self._settings.workers:
+            # A sequence is all that a loader needs of a dataset.
+            shares: Any = plan
+            collate: Any = self._collate
+            yield from DataLoader(shares, batch_size=None, num_workers=workers, collate_fn=collate)
         elif window is None:
             yield from map(self._collate, plan)
         else:
             for begin in range(0, len(plan), _WINDOW_BATCHES):
                 yield from window(plan[begin : begin + _WINDOW_BATCHES])
-
-
-class _Collated(Dataset[Batch]):
-    """A plan of batches as a map-style dataset, for worker processes."""
-
-    def __init__(self, collate: Collate[Batch], plan: Sequence[Ints]) -> None:
-        self._collate = collate
-        self._plan = plan
-
-    def __len__(self) -> int:
-        return len(self._plan)
-
-    def __getitem__(self, number: int) -> Batch:
-        return self._collate(self._plan[number])
 
 
 # ---- Batches of linearised trees, for models that read brackets and words as one sequence

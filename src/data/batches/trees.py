@@ -136,10 +136,12 @@ def tree_collate(
     ``is_continuation``, by token id, is given for models over pieces.
     """
 
-    def build(taken: EncodedSplit, plan: StackPlan, sentences: Ints) -> TreeBatch:
-        return _LevelAssembly(taken, plan, sentences, label_count).batch()
-
-    return StackCollate(split, strategy=strategy, build=build, is_continuation=is_continuation)
+    return StackCollate(
+        split,
+        strategy=strategy,
+        build=lambda taken, plan, rows: _LevelAssembly(taken, plan, rows, label_count).batch(),
+        is_continuation=is_continuation,
+    )
 
 
 class Gathered:
@@ -189,6 +191,11 @@ class Assembly:
         self.size = plan.size[self.constituents.rows]
         self.constituent_order = np.argsort(self.level, kind="stable")
         self.constituent_row = inverse(self.constituent_order)
+        # Children are stored by constituent.
+        self.parent = np.repeat(np.arange(len(self.size)), self.size)
+        self.first_child = running_sum(self.size)[:-1]
+        self.position = np.arange(len(self.children)) - self.first_child[self.parent]
+        self.is_last = self.position == self.size[self.parent] - 1
 
     def common(self) -> dict[str, Any]:
         """Return the fields of :class:`StackBatch` except the sizes of constituent levels."""
@@ -247,24 +254,20 @@ class _LevelAssembly(Assembly):
     """Builds a :class:`TreeBatch`: two chains of cells for each constituent."""
 
     def batch(self) -> TreeBatch:
-        plan, size = self.plan, self.size
-        label = plan.label[self.constituents.rows]
-        first_child = running_sum(size)[:-1]
-        parent = np.repeat(np.arange(len(size)), size)  # children are stored by constituent
-        position = np.arange(len(self.children)) - first_child[parent]
+        plan, parent, first_child = self.plan, self.parent, self.first_child
         forward_level = plan.child_level[self.children.rows]
-        backward_level = plan.back_level[self.constituents.rows][parent] - position
-        vector, begin = self.child_vectors(len(self.types)), label[parent]
-        forward = self._chain(forward_level, vector, begin, position == 0, step=-1)
-        is_last = position == size[parent] - 1
-        backward = self._chain(backward_level, vector, begin, is_last, step=+1)
+        backward_level = plan.back_level[self.constituents.rows][parent] - self.position
+        vector = self.child_vectors(len(self.types))
+        begin = plan.label[self.constituents.rows][parent]
+        forward = self._chain(forward_level, vector, begin, self.position == 0, step=-1)
+        backward = self._chain(backward_level, vector, begin, self.is_last, step=+1)
         order, levels = self.constituent_order, int(self.level.max(initial=0))
         arrays = {
             "forward_vector": forward[0],
             "forward_previous": forward[1],
             "backward_vector": backward[0],
             "backward_previous": backward[1],
-            "last_forward": self.labels + forward[2][first_child + size - 1][order],
+            "last_forward": self.labels + forward[2][first_child + self.size - 1][order],
             "last_backward": self.labels + backward[2][first_child][order],
         }
         return TreeBatch(
@@ -276,13 +279,7 @@ class _LevelAssembly(Assembly):
         )
 
     def _chain(
-        self,
-        level: Ints,
-        vector: Ints,
-        label: Ints,
-        is_begin: Bools,
-        *,
-        step: int,
+        self, level: Ints, vector: Ints, label: Ints, is_begin: Bools, *, step: int
     ) -> tuple[Ints, Ints, Ints]:
         """Return the vectors and previous cells of a chain, by level, and the row of each child."""
         order = np.argsort(level, kind="stable")
@@ -374,16 +371,12 @@ def timed_tree_collate(
     ``is_continuation``, by token id, is given for models over pieces.
     """
 
-    def build(taken: EncodedSplit, plan: StackPlan, sentences: Ints) -> TimedTreeBatch:
-        return _TimeAssembly(taken, plan, sentences, label_count).batch()
-
-    def plan(
-        taken: EncodedSplit, strategy: Strategy, is_continuation: Bools | None = None
-    ) -> StackPlan:
-        return in_rounds(plan_stacks(taken, strategy, is_continuation))
-
     return StackCollate(
-        split, strategy=strategy, build=build, is_continuation=is_continuation, plan=plan
+        split,
+        strategy=strategy,
+        build=lambda taken, plan, rows: _TimeAssembly(taken, plan, rows, label_count).batch(),
+        is_continuation=is_continuation,
+        plan=lambda *parts: in_rounds(plan_stacks(*parts)),
     )
 
 
@@ -423,18 +416,12 @@ def in_rounds(plan: StackPlan) -> StackPlan:
 
 
 class _TimeAssembly(Assembly):
-    """The schedule of :class:`TimedTreeBatch`."""
-
     def batch(self) -> TimedTreeBatch:
-        size, rounds = self.size, int(self.level.max(initial=0)) + 1
-        parent = np.repeat(np.arange(len(size)), size)  # children are stored by constituent
-        first_child = running_sum(size)[:-1]
-        position = np.arange(len(parent)) - first_child[parent]
-        forward, forward_cell = self._chain("forward", position == 0, rounds, step=1)
-        is_last = position == size[parent] - 1
-        backward, backward_cell = self._chain("backward", is_last, rounds, step=-1)
+        parent, rounds = self.parent, int(self.level.max(initial=0)) + 1
+        forward, forward_cell = self._chain("forward", self.position == 0, rounds, step=1)
+        backward, backward_cell = self._chain("backward", self.is_last, rounds, step=-1)
         row = self.constituent_row[parent]
-        order = np.lexsort((position, row))
+        order = np.lexsort((self.position, row))
         constituent_sizes = level_sizes(self.level, rounds)
         first_of_round = running_sum(np.array(constituent_sizes))
         arrays = {

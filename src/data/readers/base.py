@@ -152,7 +152,11 @@ class FileRange:
 
 def cut_file(path: Path, *, encoding: str, is_bracketed: bool) -> Iterator[FileRange]:
     """Yield the pieces of a file, in order; a small file is one piece."""
-    if path.stat().st_size <= PIECE_BYTES or not _is_plain(encoding):
+    try:
+        is_plain = codecs.lookup(encoding).name in _PLAIN
+    except LookupError:
+        is_plain = False
+    if path.stat().st_size <= PIECE_BYTES or not is_plain:
         yield FileRange(path)
         return
     begin, line = 0, 1
@@ -179,13 +183,6 @@ def _next_piece(file: IO[bytes], is_bracketed: bool) -> tuple[int, int]:
         # A file with too many closing brackets is not cut after them, so its error is the same.
         content = file.readline() if is_bracketed and depth != 0 else b""
     return size, lines
-
-
-def _is_plain(encoding: str) -> bool:
-    try:
-        return codecs.lookup(encoding).name in _PLAIN
-    except LookupError:
-        return False
 
 
 Part = TypeVar("Part")
@@ -259,17 +256,16 @@ class PieceReader(Reader, Protocol):
 def parse_ids(text: str | int, *, setting: str) -> frozenset[int]:
     """Parse a list of numbers and ranges: ``"2-21"``, ``"1-43, 144-169, 900"`` or just ``23``."""
     numbers: set[int] = set()
-    for part in str(text).replace(",", " ").split():
+    for part in str(text).replace(",", " ").split() or [str(text)]:
         first, dash, last = part.partition("-")
         try:
-            begin, end = int(first), int(last if dash else first)
+            part_numbers = range(int(first), int(last if dash else first) + 1)
         except ValueError:
-            raise _bad_range(part, setting) from None
-        if begin > end:
-            raise _bad_range(part, setting)
-        numbers.update(range(begin, end + 1))
-    if not numbers:
-        raise _bad_range(str(text), setting)
+            part_numbers = range(0)
+        if not part_numbers:
+            problem = f"{part!r} is not a list of numbers such as '2-21' or '1-43, 900'"
+            raise ConfigError([f"{setting}: {problem}"])
+        numbers.update(part_numbers)
     return frozenset(numbers)
 
 
@@ -301,12 +297,6 @@ class SplitByIds:
             except ConfigError as error:
                 mistakes += error.mistakes
         return mistakes
-
-
-def _bad_range(part: str, setting: str) -> ConfigError:
-    return ConfigError(
-        [f"{setting}: {part!r} is not a list of numbers such as '2-21' or '1-43, 900'"]
-    )
 
 
 def hash_files(paths: Iterable[Path], **settings: Json) -> str:

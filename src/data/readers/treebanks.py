@@ -8,11 +8,12 @@ the grammars of toy treebanks, which need NumPy, are loaded when a corpus is rea
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -28,13 +29,7 @@ from gardenpath.data.readers.base import (
     require_text,
 )
 from gardenpath.data.sentence import SPLITS, Sentence, Source
-from gardenpath.data.trees.tree import (
-    Tree,
-    read_tree_file,
-    read_trees,
-    text_lines,
-    without_outer,
-)
+from gardenpath.data.trees.tree import Tree, read_tree_file, read_trees, text_lines, without_outer
 from gardenpath.errors import InputError, MissingCorpusError
 from gardenpath.settings.schema import NonNegativeInt, PositiveInt
 from gardenpath.store.files import Json, digest, fingerprint, open_text, read_text
@@ -66,18 +61,12 @@ class _ThreeFiles(FileReader):
 
     def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         files = [self._files(split) for split in splits]
-        return hash_files(
-            [path for paths in files for path in paths],
-            sizes=[len(paths) for paths in files],
-            **self._how_read(),
-        )
+        sizes = [len(paths) for paths in files]
+        return hash_files(itertools.chain(*files), sizes=sizes, **self._how_read())
 
     def pieces(self, split: str) -> list[FileRange]:
-        return [
-            piece
-            for path in self._files(split)
-            for piece in cut_file(path, encoding=self.encoding, is_bracketed=self.has_trees)
-        ]
+        cut = partial(cut_file, encoding=self.encoding, is_bracketed=self.has_trees)
+        return list(itertools.chain.from_iterable(map(cut, self._files(split))))
 
     def _how_read(self) -> dict[str, Json]:
         # The same file gives different sentences as trees and as text.
@@ -100,15 +89,10 @@ class _ThreeFiles(FileReader):
             )
         return files
 
-    @contextmanager
-    def _opened(self, piece: FileRange) -> Iterator[Iterator[str]]:
-        """Open a piece, which must be text."""
+    def _opened(self, piece: FileRange) -> AbstractContextManager[Iterator[str]]:
         require_text(piece.path, encoding=self.encoding)
         setting = "data.reader.encoding"
-        with open_text(
-            piece.path, encoding=self.encoding, part=piece.part, setting=setting
-        ) as lines:
-            yield lines
+        return open_text(piece.path, encoding=self.encoding, part=piece.part, setting=setting)
 
     def _source(self, path: Path, line: int) -> Source:
         return Source(path.relative_to(self.root).as_posix(), line)
@@ -127,10 +111,9 @@ class BracketFiles(_ThreeFiles):
     kind: Literal["brackets"] = "brackets"
 
     def read_piece(self, piece: FileRange) -> Iterator[Sentence]:
-        path = piece.path
         with self._opened(piece) as lines:
-            for line, tree in read_trees(lines, path=path, first_line=piece.first_line):
-                yield Sentence(tree.words(), self._source(path, line), tree)
+            for line, tree in read_trees(lines, path=piece.path, first_line=piece.first_line):
+                yield Sentence(tree.words(), self._source(piece.path, line), tree)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -309,12 +292,8 @@ class ChineseTreebank(FileReader, SplitByIds):
 
     def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         files = [path for split in splits for path in self._files(split)]
-        return hash_files(
-            files,
-            ids=listed_ids(self.ids, splits),
-            genres=sorted(self.genres),
-            encodings=self._encodings,
-        )
+        ids = listed_ids(self.ids, splits)
+        return hash_files(files, ids=ids, genres=sorted(self.genres), encodings=self._encodings)
 
     def _files(self, split: str) -> list[Path]:
         files = []
@@ -452,16 +431,13 @@ class SinicaTreebank(_NltkSample):
     test: str = "9501-10000"
 
     def read(self, split: str) -> Iterator[Sentence]:
-        corpus = self._open()
-        wanted = self.ids[split]
-        for number, parsed in enumerate(corpus.parsed_sents(), start=1):
-            if number in wanted:
+        for number, parsed in enumerate(self._open().parsed_sents(), start=1):
+            if number in self.ids[split]:
                 tree = _from_nltk(parsed)
                 yield Sentence(tree.words(), Source("sinica_treebank", number), tree)
 
     def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
-        corpus = self._open()
-        text = _text_hash(corpus, "parsed")
+        text = _text_hash(self._open(), "parsed")
         return fingerprint("sinica", 1, ids=listed_ids(self.ids, splits), text=text)
 
 
@@ -491,6 +467,7 @@ _SUFFIX = ".ptb"
 _ROOT_LABEL = "ROOT"
 _HEADING = re.compile(r"##\s+(\S+)\s*")
 _DOCUMENT = re.compile(r"\s*[*-]\s+(\S+)\s*")
+_SAME_RELEASE = f"the trees and {SPLITS_FILE} must be of the same release"
 # Words of documents whose text may not be distributed.
 _MASKED = re.compile(r"_+")
 
@@ -596,9 +573,6 @@ class _Release:
             path=self._root,
             remedy="copy it from the release of GUM that the trees are from",
         )
-
-
-_SAME_RELEASE = f"the trees and {SPLITS_FILE} must be of the same release"
 
 
 def partitions_of(text: str, *, path: str) -> dict[str, list[str]]:

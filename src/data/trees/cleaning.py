@@ -127,8 +127,6 @@ def _rebuild(
     return result
 
 
-# ---- Clean the trees of a corpus, as annotated, for training
-
 # Number of trees examined to decide whether a corpus has part-of-speech tags.
 _PEEK = 200
 

@@ -87,9 +87,7 @@ class Tree:
         return (event.label for event in self.events() if isinstance(event, Open))
 
     def fold(
-        self,
-        node: Callable[[str, tuple[Folded, ...]], Folded],
-        leaf: Callable[[str], Folded],
+        self, node: Callable[[str, tuple[Folded, ...]], Folded], leaf: Callable[[str], Folded]
     ) -> Folded:
         """Compute a value bottom-up: ``leaf`` of each word, ``node`` of a label and its parts."""
         label, rest, parts = self.label, iter(self.children), []
@@ -202,8 +200,6 @@ def read_tree_file(path: Path, *, encoding: str = "utf-8") -> Iterator[tuple[int
 
 
 class _Bracket:
-    """A bracket that has not been closed yet."""
-
     __slots__ = ("children", "label", "line")
 
     def __init__(self, line: int) -> None:
@@ -213,8 +209,6 @@ class _Bracket:
 
 
 class _Reader:
-    """State while reading one text."""
-
     def __init__(self, path: str | Path) -> None:
         self._path = path
         self._open: list[_Bracket] = []
@@ -358,9 +352,7 @@ class TreeDetector:
         self._forget()
 
     def _forget(self) -> None:
-        self._begin = 0
-        self._depth = 0
-        self._deepest = 0
+        self._begin = self._depth = self._deepest = 0
         self._closed = False
 
     def tree_ends_in(self, line: str, number: int) -> int | None:

@@ -117,11 +117,7 @@ def train_subwords(sentences: Iterable[str], settings: SubwordSettings) -> Subwo
 
 
 def subword_vocabulary(
-    subwords: Subwords,
-    counts: Mapping[str, int],
-    *,
-    labels: Iterable[str],
-    language: Language,
+    subwords: Subwords, counts: Mapping[str, int], *, labels: Iterable[str], language: Language
 ) -> Vocabulary:
     """Return the vocabulary whose units are the pieces of a segmentation."""
     tokens = (*SPECIALS, *subwords.pieces)

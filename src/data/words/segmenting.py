@@ -86,9 +86,6 @@ def _peel(chunk: str, *, is_last: bool) -> tuple[list[str], str, list[str]]:
     return before, chunk[start:end], after[::-1]
 
 
-# ---- Segmenters, by name
-
-
 @dataclass(frozen=True, slots=True)
 class Segmenter:
     """Divides text into words, which ``segment`` returns without blanks.
@@ -382,7 +379,6 @@ class WritingStyle:
         return self.without_blanks
 
     def _quoted(self, words: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        """Write double quotation marks as the Penn Treebank does."""
         is_open = False
         quoted = []
         for word, place in words:

@@ -67,7 +67,9 @@ def unknown_class(
         return _name(["punct"])
     if language == "zh":
         return _name(_chinese_features(word))
-    return _name(_english_features(word, is_first, is_known))
+    has_digit, has_dash = any(char.isdigit() for char in word), "-" in word
+    marks = ["num"] * has_digit + ["dash"] * has_dash
+    return _name([*_english_case(word, is_first, is_known), *marks, *_english_suffix(word)])
 
 
 def coarser(name: str) -> Iterator[str]:
@@ -79,15 +81,6 @@ def coarser(name: str) -> Iterator[str]:
 
 def _name(features: list[str]) -> str:
     return f"<{'-'.join(['unk', *features])}>"
-
-
-def _english_features(word: str, is_first: bool, is_known: Callable[[str], bool]) -> list[str]:
-    return [
-        *_english_case(word, is_first, is_known),
-        *(["num"] if any(char.isdigit() for char in word) else []),
-        *(["dash"] if "-" in word else []),
-        *_english_suffix(word),
-    ]
 
 
 def _english_case(word: str, is_first: bool, is_known: Callable[[str], bool]) -> list[str]:
@@ -124,8 +117,6 @@ def _chinese_features(word: str) -> list[str]:
     final = _FINAL_CLASS.get(word[-1])
     return length + ([final] if final else [])
 
-
-# ---- Vocabularies
 
 # Raise it whenever models see other units for the same words, with the same vocabulary.
 WORDS_VERSION = 1
