@@ -7,7 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from gardenpath.data.encoding import EncodedSplit, Inventory, collect, encode_pieces, encode_words
+from gardenpath.data.encoding import (
+    ARRAYS,
+    EncodedSplit,
+    Inventory,
+    collect,
+    encode_pieces,
+    encode_words,
+)
 from gardenpath.data.readers.treebanks import BracketFiles, PennTreebankSample, SinicaTreebank
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.legality import (
@@ -182,3 +189,10 @@ def all_trees(words: int, constituents: int) -> Iterator[Tree]:
     """All unlabelled trees with so many words and at most so many constituents."""
     for count in range(constituents):
         yield from (Tree("X", children) for children in _forests(words, count))
+
+
+def save_split(split: EncodedSplit, folder: Path) -> None:
+    """Write one ``.npy`` file per array, all sentences at once."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ARRAYS:
+        np.save(folder / f"{name}.npy", getattr(split, name))

@@ -222,8 +222,6 @@ class RunParser:
         return tuple(word.lower() for word in words) if lowercase else words
 
 
-DEFAULT_PARSER = "benepar"
-
 ParserKind = Literal["none", "benepar", "stanza", "run"]
 
 
@@ -255,7 +253,7 @@ class TreeParser(Protocol):
 
 def kind_of_parser(name: str | None) -> ParserKind:
     """Return the kind of parser that ``parser=`` names; whatever is no name is a run folder."""
-    kind = DEFAULT_PARSER if name is None else name.partition(":")[0]
+    kind = "benepar" if name is None else name.partition(":")[0]
     if kind == "none" or kind == "benepar" or kind == "stanza":
         return kind  # type: ignore[return-value]
     return "run"
@@ -274,7 +272,6 @@ def parser_named(
     kind = kind_of_parser(name)
     if kind == "none":
         return None
-    model = (name or "").partition(":")[2]
     if kind == "run":
         assert name is not None
         return RunParser(
@@ -284,6 +281,5 @@ def parser_named(
             processes=processes,
             allow_unknown=allow_unknown,
         )
-    if kind == "benepar":
-        return BeneparParser(model, language=language, device=device)
-    return StanzaParser(model, language=language, device=device)
+    parser = BeneparParser if kind == "benepar" else StanzaParser
+    return parser((name or "").partition(":")[2], language=language, device=device)

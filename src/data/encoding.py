@@ -163,12 +163,6 @@ class EncodedSplit:
         sums: Floats = np.add.reduceat(values, self.word_starts(number))
         return sums
 
-    def save(self, folder: Path) -> None:
-        """Write one ``.npy`` file per array."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in ARRAYS:
-            np.save(folder / f"{name}.npy", getattr(self, name))
-
     def take(self, sentences: Ints) -> EncodedSplit:
         """Return some sentences, given by number, as a split in memory, in this order."""
         begins, ends = self.offsets[sentences], self.offsets[sentences + 1]
@@ -305,7 +299,7 @@ class StoredSplit(EncodedSplit):
 
     @staticmethod
     def open(folder: Path) -> StoredSplit:
-        """Open a folder written by :meth:`EncodedSplit.save`."""
+        """Open a folder written by :class:`SplitWriter`: one ``.npy`` file per array."""
         try:
             arrays: dict[str, Any] = {
                 name: _array(folder / f"{name}.npy", is_mapped=name not in _OFFSETS)
@@ -393,7 +387,7 @@ class ArrayWriter:
 
 
 class SplitWriter:
-    """Writes a split block by block, in the same bytes as :meth:`EncodedSplit.save` at once."""
+    """Writes a split to a folder, block by block: one ``.npy`` file per array."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)

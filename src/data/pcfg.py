@@ -27,7 +27,6 @@ from gardenpath.data.arrays import Floats, Ints
 from gardenpath.data.trees.tree import CLOSE, Event, Open, Tree, Word, from_events
 from gardenpath.errors import GrammarError
 from gardenpath.store.files import open_text
-from gardenpath.util import bits
 
 # The check of consistency takes time that is cubic in the number of categories.
 _MOST_CATEGORIES = 1500
@@ -489,14 +488,6 @@ class ExactModel:
         """
         with np.errstate(invalid="ignore"):
             return [np.diff(log_prob) for log_prob in self.prefix_log_probs(sentences)]
-
-    def surprisal_bits(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
-        """Return surprisal in bits; infinite for the first word that the grammar excludes."""
-        return [bits(log_prob) for log_prob in self.word_log_probs(sentences)]
-
-    def log_probs(self, sentences: Sequence[Sequence[str]]) -> Floats:
-        """Return the log probability (nats) of each whole sentence."""
-        return np.array([log_prob[-1] for log_prob in self.prefix_log_probs(sentences)])
 
     def prefix_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """Return n + 2 values in nats for each sentence of n words.

@@ -159,7 +159,7 @@ def _grown(matrix: Tensor, rows: int) -> Tensor:
 # The pieces of a word follow directly on each other. After anything but a piece, a word begins;
 # after a piece, the word may continue or the next one begin; and the first word of an in-order
 # derivation can only continue before its constituent is known. The legal bits of a state
-# (:data:`LEGAL_PIECES`) say which of these holds.
+# (:func:`legal_table`) say which of these holds.
 
 
 # The row of :func:`piece_bias` that allows pieces that begin a word, and no others.

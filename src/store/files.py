@@ -362,7 +362,15 @@ class Owner:
     command: str
 
     def __str__(self) -> str:
-        return f"process {self.pid} on {self.host} (for {_age(self.since)}: {self.command})"
+        seconds = max(0, int(time.time() - self.since))
+        minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+        if days:
+            age = f"{days} d {hours % 24} h"
+        elif hours:
+            age = f"{hours} h {minutes % 60} min"
+        else:
+            age = f"{minutes} min" if minutes else f"{seconds} s"
+        return f"process {self.pid} on {self.host} (for {age}: {self.command})"
 
     @property
     def is_gone(self) -> bool:
@@ -484,17 +492,6 @@ def _named(path: Path) -> str:
             return str(owner)
         time.sleep(0.02)
     return "another process"
-
-
-def _age(since: float) -> str:
-    """Format an age as ``45 s``, ``12 min``, ``3 h 5 min`` or ``2 d 4 h``."""
-    seconds = max(0, int(time.time() - since))
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if days:
-        return f"{days} d {hours % 24} h"
-    if hours:
-        return f"{hours} h {minutes % 60} min"
-    return f"{minutes} min" if minutes else f"{seconds} s"
 
 
 # ---- Network file systems, where some ways of sharing files do not work

@@ -364,16 +364,16 @@ def _require_same_words(folder: RunFolder, new: Path, corpus: str | None) -> Non
         ) from error
     manifest = folder.manifest()
     known = manifest.about.get("corpus") if manifest else None
-    what = ""
     if before != parse_json(new.read_text(encoding="utf-8")):
         what = "the vocabulary of the corpus has changed"
     elif known is not None and corpus is not None and known != corpus:
         what = "the corpus, or the way it is prepared, has changed"
-    if what:
-        raise RunError(
-            f"{folder.path}: {what} since the run began; restore the corpus, or start over with "
-            "existing=overwrite"
-        )
+    else:
+        return
+    raise RunError(
+        f"{folder.path}: {what} since the run began; restore the corpus, or start over with "
+        "existing=overwrite"
+    )
 
 
 def _differences(before: Any, now: Any, name: str = "") -> list[str]:
@@ -381,13 +381,10 @@ def _differences(before: Any, now: Any, name: str = "") -> list[str]:
         return []
     if not (isinstance(before, dict) and isinstance(now, dict)):
         return [] if before == now else [name]
-    return [
-        different
-        for key in dict.fromkeys([*before, *now])
-        for different in _differences(
-            before.get(key), now.get(key), f"{name}.{key}" if name else str(key)
-        )
-    ]
+    prefix = f"{name}." if name else ""
+    keys = dict.fromkeys([*before, *now])
+    parts = (_differences(before.get(key), now.get(key), f"{prefix}{key}") for key in keys)
+    return [different for part in parts for different in part]
 
 
 # ---- Recognise the files that a run wrote, and remove them without touching others

@@ -68,7 +68,6 @@ WHERE (model_key, sentence) > (?, ?) ORDER BY model_key, sentence LIMIT ?
 
 # SQLite allows at least 999 variables in a statement.
 _PER_SELECT = 500
-
 # Seconds that a writer waits for others.
 _PATIENCE = 120.0
 
@@ -228,9 +227,9 @@ class SurprisalStore:
                 remedy=f"{self._delete}, or set another paths.surprisals=",
             )
         if version > STORE_VERSION:
+            problem = f"format {version}; this version reads {STORE_VERSION}"
             raise InputError(
-                f"was written by a newer version of Gardenpath (format {version}; this version "
-                f"reads {STORE_VERSION})",
+                f"was written by a newer version of Gardenpath ({problem})",
                 path=self.path,
                 remedy="update Gardenpath, or set another paths.surprisals=",
             )
@@ -440,14 +439,9 @@ def places_of(words: Words, matters: Matters | None) -> Collection[int]:
 
 # ---- Score sentences with the store: compute only missing ones, and store each chunk
 
-# An interrupted job loses about as much at most.
-_CHUNK_SECONDS = 60.0
 # Multiplications and additions per second, as counted here: a PLM of 4 layers, 256 wide, with a
 # beam of 100 needs 3.4e9 per word and scores 16 words per second on a core.
 _CPU_SPEED = 5e10
-_GPU_SPEED = 20 * _CPU_SPEED
-# Actions of a syntactic model per word.
-_STEPS_PER_WORD = 3
 
 # Scores sentences, in order.
 Compute = Callable[[Sequence[Words]], Sequence[Stored]]
@@ -495,12 +489,9 @@ def score_through(
             progress(sum(map(len, members)))
     except KeyboardInterrupt as stop:
         number = stop.number if isinstance(stop, StoppedError) else signal.SIGINT
-        raise ScoringStoppedError(
-            number,
-            stored=len(distinct) - left,
-            total=len(distinct),
-            path=None if store is None else store.path,
-        ) from stop
+        path = None if store is None else store.path
+        stored = len(distinct) - left
+        raise ScoringStoppedError(number, stored=stored, total=len(distinct), path=path) from stop
     return {words: scored[words] for words in distinct}
 
 
@@ -540,10 +531,10 @@ def words_per_chunk(weight_bytes: int, *, hypotheses: int = 1, is_gpu: bool = Fa
     ``hypotheses`` is the width of a search; 1 without one. The estimate depends on nothing that
     varies between two starts of a job, so that both form the same chunks.
     """
-    steps = 1 if hypotheses == 1 else _STEPS_PER_WORD
+    steps = 1 if hypotheses == 1 else 3  # actions of a syntactic model per word
     operations = 2 * (weight_bytes / 4) * hypotheses * steps
-    speed = _GPU_SPEED if is_gpu else _CPU_SPEED
-    return max(1, int(_CHUNK_SECONDS * speed / max(operations, 1.0)))
+    speed = 20 * _CPU_SPEED if is_gpu else _CPU_SPEED
+    return max(1, int(60.0 * speed / max(operations, 1.0)))
 
 
 def first_call_of(progress: Callable[[int], None]) -> Callable[[int], None]:

@@ -12,11 +12,22 @@ from pathlib import Path
 
 import numpy as np
 
+from gardenpath.data.arrays import Floats
 from gardenpath.data.pcfg import ExactModel, Grammar, Rule, parse_grammar
 from gardenpath.data.trees.tree import Tree
-from gardenpath.util import Words
+from gardenpath.util import Words, bits
 
 SHIPPED = Path(__file__).parents[2] / "src" / "data" / "grammars"
+
+
+def surprisal_bits(model: ExactModel, sentences: Sequence[Sequence[str]]) -> list[Floats]:
+    """Surprisal in bits; infinite for the first word that the grammar excludes."""
+    return [bits(log_prob) for log_prob in model.word_log_probs(sentences)]
+
+
+def log_probs(model: ExactModel, sentences: Sequence[Sequence[str]]) -> Floats:
+    """The log probability (nats) of each whole sentence."""
+    return np.array([log_prob[-1] for log_prob in model.prefix_log_probs(sentences)])
 
 
 def grammar_of(text: str) -> Grammar:
@@ -66,7 +77,7 @@ def assert_one_tree_each(grammar: Grammar, model: ExactModel, *, seed: int, coun
     """Sentences are as probable as the trees they were drawn with: they have no others."""
     generator = random.Random(seed)
     drawn = [draw_with_log_prob(grammar, generator) for _ in range(count)]
-    of_sentences = model.log_probs([words for words, _ in drawn])
+    of_sentences = log_probs(model, [words for words, _ in drawn])
     np.testing.assert_allclose(of_sentences, [p for _, p in drawn], rtol=0.0, atol=1e-9)
 
 

@@ -30,7 +30,7 @@ from gardenpath.data.trees.legality import Kind
 from gardenpath.data.trees.tree import parse_tree
 from gardenpath.data.words.vocabulary import SPECIALS, Vocabulary
 from gardenpath.errors import InputError
-from tests.tree_samples import SHAPES, encode_trees
+from tests.tree_samples import SHAPES, encode_trees, save_split
 
 SHIFT, REDUCE, OPEN = Kind.SHIFT, Kind.REDUCE, Kind.OPEN
 # Labels S and NP are numbered 0 and 1 as they appear; sorted, NP comes first.
@@ -136,7 +136,7 @@ def test_file_round_trip(tmp_path: Path) -> None:
     encoded = encode_pieces(
         raw_split(), pieces={0: [10], 1: [11, 21], 2: [12]}, label_ids=LABEL_IDS
     )
-    encoded.save(tmp_path / "train")
+    save_split(encoded, tmp_path / "train")
     loaded = StoredSplit.open(tmp_path / "train")
     for name in ("tokens", "starts_word", "offsets", "actions", "action_offsets"):
         before, after = getattr(encoded, name), getattr(loaded, name)
@@ -147,9 +147,9 @@ def test_file_round_trip(tmp_path: Path) -> None:
 def test_damaged_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a prepared split"):
         StoredSplit.open(tmp_path)
-    encode_words(raw_split(), elsewhere=np.arange(3), first=np.arange(3), label_ids=LABEL_IDS).save(
-        tmp_path
-    )
+    numbers = np.arange(3)
+    encoded = encode_words(raw_split(), elsewhere=numbers, first=numbers, label_ids=LABEL_IDS)
+    save_split(encoded, tmp_path)
     (tmp_path / "tokens.npy").write_bytes(b"\x93NUMPY broken")
     with pytest.raises(InputError, match="is not a prepared split") as caught:
         StoredSplit.open(tmp_path)
@@ -236,7 +236,7 @@ def assert_equal(one: EncodedSplit, other: EncodedSplit) -> None:
 
 
 def stored(folder: Path) -> StoredSplit:
-    SPLIT.save(folder)
+    save_split(SPLIT, folder)
     return StoredSplit.open(folder)
 
 
@@ -294,7 +294,7 @@ def test_splits_are_written_in_blocks(tmp_path: Path) -> None:
     for begin, end in ((0, 4), (4, 4), (4, 5), (5, len(SPLIT))):
         writer.append(SPLIT.take(np.arange(begin, end)), b"")
     writer.close()
-    SPLIT.save(tmp_path / "whole")
+    save_split(SPLIT, tmp_path / "whole")
     for name in ARRAYS:
         ours, whole = (tmp_path / kind / f"{name}.npy" for kind in ("blocks", "whole"))
         assert ours.read_bytes() == whole.read_bytes()

@@ -19,8 +19,10 @@ from tests.data.pcfg_tools import (
     SlowModel,
     derivations,
     grammar_of,
+    log_probs,
     prefix_probability,
     sentence_probabilities,
+    surprisal_bits,
 )
 
 FINITE = [
@@ -175,7 +177,7 @@ def test_unary_cycle() -> None:
     """A -> B {p} | a, B -> A {q} | b: each turn of the cycle costs p q."""
     grammar = grammar_of("%start A\nA -> B {1} | X {1}\nB -> A {1} | Y {3}\nX : a\nY : b\n")
     turns = 1 / (1 - 0.5 * 0.25)
-    surprisal = ExactModel(grammar).surprisal_bits([["a"], ["b"]])
+    surprisal = surprisal_bits(ExactModel(grammar), [["a"], ["b"]])
     assert surprisal[0] == pytest.approx([-math.log2(0.5 * turns), 0.0], abs=1e-12)
     assert surprisal[1] == pytest.approx([-math.log2(0.5 * 0.75 * turns), 0.0], abs=1e-12)
 
@@ -184,8 +186,8 @@ def test_catalan() -> None:
     """S -> S S {p} | a: a sentence of n words has as many trees as Catalan's number says."""
     p = 0.3
     grammar = grammar_of(f"%start S\nS -> S S {{{p}}} | A {{{1 - p}}}\nA : a\n")
-    log_probs = ExactModel(grammar).log_probs([["a"] * n for n in range(1, 9)])
-    for n, log_prob in enumerate(log_probs, start=1):
+    of_sentences = log_probs(ExactModel(grammar), [["a"] * n for n in range(1, 9)])
+    for n, log_prob in enumerate(of_sentences, start=1):
         catalan = math.comb(2 * n - 2, n - 1) // n
         assert log_prob == pytest.approx(math.log(catalan * p ** (n - 1) * (1 - p) ** n))
 
@@ -195,7 +197,7 @@ def test_agreement_is_resolved_at_the_second_word() -> None:
         "%start S\n%feature n = sg pl\nS -> N[n] V[n]\nN[sg] : cat sheep\n"
         "N[pl] : cats sheep*3\nV[sg] : meows\nV[pl] : meow\n"
     )
-    bits = ExactModel(grammar).surprisal_bits([["sheep", "meows"], ["cat", "meows"]])
+    bits = surprisal_bits(ExactModel(grammar), [["sheep", "meows"], ["cat", "meows"]])
     # Sheep: half of the singulars and three quarters of the plurals.
     assert bits[0] == pytest.approx([-math.log2(0.625), -math.log2(0.25 / 0.625), 0.0], abs=1e-12)
     assert bits[1] == pytest.approx([2.0, 0.0, 0.0], abs=1e-12)
@@ -206,7 +208,7 @@ def test_agreement_is_resolved_at_the_second_word() -> None:
 
 def test_impossible_words() -> None:
     grammar = grammar_of("%start S\nS -> A B\nA : a\nB : b\n")
-    bits = ExactModel(grammar).surprisal_bits([["a", "a", "b"], ["x"], ["a"], ["a", "b", "b"]])
+    bits = surprisal_bits(ExactModel(grammar), [["a", "a", "b"], ["x"], ["a"], ["a", "b", "b"]])
     np.testing.assert_array_equal(bits[0], [0.0, math.inf, math.nan, math.nan])
     np.testing.assert_array_equal(bits[1], [math.inf, math.nan])
     np.testing.assert_array_equal(bits[2], [0.0, math.inf])  # the end comes too early
@@ -215,8 +217,8 @@ def test_impossible_words() -> None:
 
 def test_empty_sentence_is_impossible() -> None:
     model = ExactModel(grammar_of("%start S\nS : a\n"))
-    np.testing.assert_array_equal(model.surprisal_bits([[]])[0], [math.inf])
-    assert model.surprisal_bits([]) == []
+    np.testing.assert_array_equal(surprisal_bits(model, [[]])[0], [math.inf])
+    assert surprisal_bits(model, []) == []
 
 
 @pytest.mark.parametrize("rule", ["S -> S A", "S -> A S"])
@@ -224,7 +226,7 @@ def test_long_sentences_do_not_underflow(rule: str) -> None:
     """Each word has a probability of 1 in 2,000 and each step one of 1 in 100."""
     words = " ".join(f"w{number}" for number in range(2000))
     grammar = grammar_of(f"%start S\n{rule} {{1}} | A {{99}}\nA : {words}\n")
-    bits = ExactModel(grammar).surprisal_bits([["w7"] * 300])[0]
+    bits = surprisal_bits(ExactModel(grammar), [["w7"] * 300])[0]
     first, step = math.log2(2000), math.log2(2000 * 100)
     expected = [first, *[step] * 299, -math.log2(0.99)]
     np.testing.assert_allclose(bits, expected, rtol=1e-9)
@@ -236,7 +238,7 @@ def test_long_sentences_with_likelier_but_impossible_parts() -> None:
         "%start S\nS -> X R {1} | Y Q {1}\nR -> A R {1} | A {999}\nQ -> A Q {999} | A {1}\n"
         "X : x\nY : y\nA : a\n"
     )
-    bits = ExactModel(grammar).surprisal_bits([["x", *["a"] * 150]])[0]
+    bits = surprisal_bits(ExactModel(grammar), [["x", *["a"] * 150]])[0]
     expected = [1.0, 0.0, *[math.log2(1000)] * 149, -math.log2(0.999)]
     np.testing.assert_allclose(bits, expected, rtol=1e-9, atol=1e-9)
 

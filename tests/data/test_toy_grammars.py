@@ -21,8 +21,10 @@ from tests.data.pcfg_tools import (
     assert_one_tree_each,
     expected_length,
     expected_word_counts,
+    log_probs,
     shape,
     subtrees,
+    surprisal_bits,
 )
 
 REFLEXIVES = {"himself", "herself", "themselves"}
@@ -159,7 +161,7 @@ def test_critical_word(marked: str, bad_word: str) -> None:
     before, after = (part.split() for part in marked.split("*"))
     good, bad = [*before, *after], [*before, bad_word, *after[1:]]
     assert set(good) | set(bad) <= set(grammar().words)
-    of_good, of_bad = model().surprisal_bits([good, bad])
+    of_good, of_bad = surprisal_bits(model(), [good, bad])
     assert np.isfinite(of_good).all()
     assert np.isfinite(of_bad[: len(before)]).all()
     assert of_bad[len(before)] == math.inf
@@ -167,18 +169,18 @@ def test_critical_word(marked: str, bad_word: str) -> None:
 
 @pytest.mark.parametrize("sentence", GOOD)
 def test_good_sentence(sentence: str) -> None:
-    assert math.isfinite(model().log_probs([sentence.split()])[0])
+    assert math.isfinite(log_probs(model(), [sentence.split()])[0])
 
 
 @pytest.mark.parametrize("sentence", BAD)
 def test_bad_sentence(sentence: str) -> None:
     assert set(sentence.split()) <= set(grammar().words)
-    assert model().log_probs([sentence.split()])[0] == -math.inf
+    assert log_probs(model(), [sentence.split()])[0] == -math.inf
 
 
 def surprisal_of_last(prefix: str) -> float:
     words = prefix.split()
-    return float(model().surprisal_bits([words])[0][len(words) - 1])
+    return float(surprisal_bits(model(), [words])[0][len(words) - 1])
 
 
 @pytest.mark.parametrize(
@@ -383,7 +385,7 @@ def pair(text: str) -> tuple[list[str], list[str]]:
 
 def total(mandarin_model: ExactModel, words: list[str]) -> float:
     """Surprisal of the whole sentence in bits."""
-    return float(-mandarin_model.log_probs([words])[0] / math.log(2.0))
+    return float(-log_probs(mandarin_model, [words])[0] / math.log(2.0))
 
 
 def clause_of_relative(tree: Tree) -> tuple[str, ...]:
@@ -451,7 +453,7 @@ def test_phenomena_are_frequent_enough(trees: list[Tree], name: str) -> None:
 def test_classifier_and_verb_fit_noun(mandarin_model: ExactModel, text: str) -> None:
     good, bad = pair(text)
     assert math.isfinite(total(mandarin_model, good))
-    surprisal = mandarin_model.surprisal_bits([bad])[0]
+    surprisal = surprisal_bits(mandarin_model, [bad])[0]
     noun = len(bad) - 2
     assert np.isfinite(surprisal[:noun]).all()
     assert math.isinf(surprisal[noun])
@@ -462,7 +464,7 @@ def test_object_is_obligatory(mandarin_model: ExactModel, text: str) -> None:
     words = text.split()
     without = [*words[:-2], "。"]
     assert math.isfinite(total(mandarin_model, words))
-    assert math.isinf(mandarin_model.surprisal_bits([without])[0][len(without) - 1])
+    assert math.isinf(surprisal_bits(mandarin_model, [without])[0][len(without) - 1])
 
 
 @pytest.mark.parametrize("text", HEADLESS_OBJECT)
@@ -470,7 +472,7 @@ def test_relative_clause_needs_its_noun(mandarin_model: ExactModel, text: str) -
     words = text.split()
     without = [*words[:-3], "。"]
     assert math.isfinite(total(mandarin_model, words))
-    assert math.isinf(mandarin_model.surprisal_bits([without])[0][len(without) - 1])
+    assert math.isinf(surprisal_bits(mandarin_model, [without])[0][len(without) - 1])
 
 
 def test_intransitive_verbs_have_no_object(mandarin_model: ExactModel) -> None:
@@ -485,20 +487,20 @@ def test_subordinate_clause_needs_main_clause(mandarin_model: ExactModel, text: 
     words = text.split()
     alone = [*words[: words.index("，")], "。"]
     assert math.isfinite(total(mandarin_model, words))
-    assert math.isinf(mandarin_model.surprisal_bits([alone])[0][len(alone) - 1])
+    assert math.isinf(surprisal_bits(mandarin_model, [alone])[0][len(alone) - 1])
 
 
 @pytest.mark.parametrize("text", GARDEN_PATH_OBJECT)
 def test_garden_path_in_object(mandarin_model: ExactModel, text: str) -> None:
     """At the verb of the relative clause, the fourth word from the end."""
-    specific, general = mandarin_model.surprisal_bits(pair(text))
+    specific, general = surprisal_bits(mandarin_model, pair(text))
     at = len(text.split()) - 4
     assert specific[at] + 1.0 < general[at] < math.inf
 
 
 @pytest.mark.parametrize("text", GARDEN_PATH_SUBJECT)
 def test_garden_path_in_subject(mandarin_model: ExactModel, text: str) -> None:
-    specific, general = mandarin_model.surprisal_bits(pair(text))
+    specific, general = surprisal_bits(mandarin_model, pair(text))
     words = text.split()
     at = len(words) - 1 - words[::-1].index("的")
     assert specific[at] + 1.0 < general[at] < math.inf

@@ -35,6 +35,7 @@ from gardenpath.store.files import read_text
 from tests.data.pcfg_tools import expected_length
 from tests.fuzz.reader import Reader, lines_of, on_disk, scratch
 from tests.models.ngram.oracles import write_arpa
+from tests.tree_samples import save_split
 
 _TREES = """\
 ( (S (NP-SBJ (DT The) (JJ hungry) (NN cat)) (VP (VBZ meows) (NP (-NONE- *T*-1))) (. .)) )
@@ -162,7 +163,7 @@ def _split() -> EncodedSplit:
 def _array(content: bytes) -> None:
     folder = scratch() / "split"
     if not (folder / "actions.npy").exists():
-        _split().save(folder)
+        save_split(_split(), folder)
     (folder / "tokens.npy").write_bytes(content)
     split = StoredSplit.open(folder)
     _ = split.tokens[:1], split.word_count

@@ -126,10 +126,8 @@ class SharedPlan(Sequence[Ints]):
     """
 
     def __init__(self, plan: Sequence[Ints], lengths: Ints, *, shard: int, shards: int) -> None:
-        self._plan = plan
-        self._lengths = lengths
-        self._shard = shard
-        self._shards = shards
+        self._plan, self._lengths = plan, lengths
+        self._shard, self._shards = shard, shards
 
     def __len__(self) -> int:
         return len(self._plan)
@@ -188,8 +186,7 @@ def plan_batches(
     one, batches are ordered from short to long sentences.
     """
     if shuffle_seed is None:
-        order = np.argsort(lengths, kind="stable")
-        return _pack(order, lengths, settings)
+        return _pack(np.argsort(lengths, kind="stable"), lengths, settings)
     generator = np.random.default_rng(shuffle_seed)
     order = generator.permutation(len(lengths))
     pool = settings.max_sentences * _POOL_BATCHES
@@ -249,10 +246,8 @@ class BatchLoader(Generic[Batch]):
         self._settings = settings
         self._shuffle_seed = shuffle_seed
         self._epoch = epoch
-        self._shard = shard
-        self._shards = shards
-        self._given = 0
-        self._given_in_epoch = 0
+        self._shard, self._shards = shard, shards
+        self._given = self._given_in_epoch = 0
         self._resume_after: tuple[int, int] | None = None
         self._length: int | None = None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -103,11 +104,8 @@ class StackCollate(Generic[AnyStackBatch]):
         is_continuation: Bools | None = None,
         plan: MakePlan = plan_stacks,
     ) -> None:
-        self._split = split
-        self._strategy = strategy
-        self._is_continuation = is_continuation
-        self._build = build
-        self._plan = plan
+        self._split, self._build, self._plan = split, build, plan
+        self._strategy, self._is_continuation = strategy, is_continuation
 
     def __call__(self, sentences: Ints) -> AnyStackBatch:
         """Build one batch."""
@@ -117,11 +115,9 @@ class StackCollate(Generic[AnyStackBatch]):
         """Build several batches, the same as one after the other."""
         taken = self._split.take(np.concatenate(batches))
         plan = self._plan(taken, self._strategy, self._is_continuation)
-        begin = 0
-        for batch in batches:
-            end = begin + len(batch)
+        bounds = running_sum(np.array([len(batch) for batch in batches]))
+        for begin, end in pairwise(bounds.tolist()):
             yield self._build(taken, plan, np.arange(begin, end))
-            begin = end
 
 
 def tree_collate(
@@ -229,7 +225,6 @@ class Assembly:
         return result
 
     def _vectors(self, kind: Ints, item: Ints, owner: Ints) -> Ints:
-        """Return vector numbers: words, labels, constituents, start."""
         result = np.empty(len(kind), dtype=np.int64)
         labels = len(self.types)
         constituents = labels + self.labels

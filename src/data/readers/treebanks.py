@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from gardenpath.data.archives import PackedText, packed_texts
+from gardenpath.data.archives import packed_texts
 from gardenpath.data.readers.base import (
     FileRange,
     FileReader,
@@ -534,11 +534,8 @@ class _Release:
     def __init__(self, root: Path) -> None:
         self._root = root
         files = packed_texts(root, lambda name: name == SPLITS_FILE or name.endswith(_SUFFIX))
-        lists = [file for file in files if file.parts[-1] == SPLITS_FILE]
-        self._lists = [(file.path, file.text) for file in lists]
-        self.texts: Mapping[str, PackedText] = {
-            file.stem: file for file in files if file not in lists
-        }
+        self._lists = [file for file in files if file.parts[-1] == SPLITS_FILE]
+        self.texts = {file.stem: file for file in files if file not in self._lists}
 
     def documents(self, partition: str) -> list[str]:
         """Return the names of the documents of a partition, in the order of its list."""
@@ -563,7 +560,7 @@ class _Release:
     def _splits(self) -> tuple[str, str]:
         """Return the path and the text of the lists of documents."""
         if self._lists:
-            return self._lists[0]
+            return self._lists[0].path, self._lists[0].text
         # The root may be the folder of the trees, beside which the lists are.
         beside = self._root.parent / SPLITS_FILE
         if self._root.is_dir() and beside.is_file():

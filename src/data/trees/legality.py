@@ -14,8 +14,9 @@ put on top of it.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -97,7 +98,7 @@ def in_order(tree: Tree) -> list[Action]:
 #
 # :func:`legal_top_down` and :func:`legal_in_order` state the rules for one parser. The result
 # depends only on the last action and on the number of open constituents (none, one, or more), so
-# :data:`LEGAL` tabulates it for the models, which look up many hypotheses at once.
+# :func:`legal_table` tabulates it for the models, which look up many hypotheses at once.
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,20 +197,6 @@ NO_ACTION_YET = -1
 MOST_OPEN = 2
 
 
-def _bits(kinds: Iterable[Kind]) -> int:
-    return sum(LEGAL_BIT[kind] for kind in kinds)
-
-
-def _table(rules: Rules, bits: Callable[[ParserState, Rules], int]) -> Ints:
-    return np.array(
-        [
-            [bits(ParserState(opened, last), rules) for opened in range(MOST_OPEN + 1)]
-            for last in (*Kind, None)
-        ],
-        dtype=np.int64,
-    )
-
-
 def shifts(state: ParserState, rules: Rules) -> tuple[bool, bool]:
     """Return whether a piece may be shifted that begins a word, and one that continues a word.
 
@@ -219,34 +206,33 @@ def shifts(state: ParserState, rules: Rules) -> tuple[bool, bool]:
     return begins, state.last is Kind.SHIFT and Kind.SHIFT in rules(replace(state, has_pieces=True))
 
 
-def _bits_of_pieces(state: ParserState, rules: Rules) -> int:
-    begins, continues = shifts(state, rules)
-    kinds = rules(replace(state, has_pieces=True))
-    return _bits(kinds) | begins * BEGINS_BIT | continues * CONTINUES_BIT
-
-
-# ``LEGAL[strategy][last kind, min(open constituents, 2)]``: the bits of the kinds of action that
-# may come next while a sentence is generated.
-LEGAL: Mapping[Strategy, Ints] = {
-    strategy: _table(rules, lambda state, rules: _bits(rules(state)))
-    for strategy, rules in RULES.items()
-}
-
-# The same for models over pieces, with the bits of the pieces that may be shifted.
-LEGAL_PIECES: Mapping[Strategy, Ints] = {
-    strategy: _table(rules, _bits_of_pieces) for strategy, rules in RULES.items()
-}
-
-
+@cache
 def legal_table(strategy: Strategy, *, has_pieces: bool) -> Ints:
-    """Return :data:`LEGAL` or :data:`LEGAL_PIECES` of a strategy."""
-    return (LEGAL_PIECES if has_pieces else LEGAL)[strategy]
+    """``[last kind, min(open constituents, 2)]``: the bits of the kinds that may come next.
+
+    It holds while a sentence is generated. For models over pieces, it also has the bits of the
+    pieces that may be shifted.
+    """
+    rules = RULES[strategy]
+
+    def bits(state: ParserState) -> int:
+        kinds = sum(LEGAL_BIT[kind] for kind in rules(replace(state, has_pieces=has_pieces)))
+        begins, continues = shifts(state, rules) if has_pieces else (False, False)
+        return kinds | begins * BEGINS_BIT | continues * CONTINUES_BIT
+
+    rows = [
+        [bits(ParserState(opened, last)) for opened in range(MOST_OPEN + 1)]
+        for last in (*Kind, None)
+    ]
+    return np.array(rows, dtype=np.int64)
 
 
 # The kinds of actions that a strategy uses, in the order of their values.
 KINDS: Mapping[Strategy, tuple[Kind, ...]] = {
-    strategy: tuple(kind for kind in Kind if (table & LEGAL_BIT[kind]).any())
-    for strategy, table in LEGAL.items()
+    strategy: tuple(
+        kind for kind in Kind if (legal_table(strategy, has_pieces=False) & LEGAL_BIT[kind]).any()
+    )
+    for strategy in RULES
 }
 
 

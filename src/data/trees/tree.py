@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -114,14 +114,15 @@ class Tree:
         return hash(tuple(self.events()))
 
     def __str__(self) -> str:
+        return self._in_brackets(str, str)
+
+    def _in_brackets(self, label: Callable[[str], str], word: Callable[[str], str]) -> str:
         pieces = []
         for event in self.events():
             if isinstance(event, Open):
-                pieces.append(f" ({event.label}")
-            elif isinstance(event, Word):
-                pieces.append(f" {event.form}")
+                pieces.append(f" ({label(event.label)}")
             else:
-                pieces.append(")")
+                pieces.append(f" {word(event.form)}" if isinstance(event, Word) else ")")
         return "".join(pieces).lstrip()
 
 
@@ -199,13 +200,11 @@ def read_tree_file(path: Path, *, encoding: str = "utf-8") -> Iterator[tuple[int
         yield from read_trees(lines, path=path)
 
 
+@dataclass(slots=True)
 class _Bracket:
-    __slots__ = ("children", "label", "line")
-
-    def __init__(self, line: int) -> None:
-        self.label: str | None = None
-        self.children: list[Tree | str] = []
-        self.line = line
+    line: int
+    label: str | None = None
+    children: list[Tree | str] = field(default_factory=list)
 
 
 class _Reader:
@@ -287,15 +286,9 @@ class _Reader:
 
 def format_tree(tree: Tree) -> str:
     """Format a tree on one line, with brackets in words escaped."""
-    pieces: list[str] = []
-    for event in tree.events():
-        if isinstance(event, Open):
-            pieces.append(f" ({_writable(event.label, 'label')}")
-        elif isinstance(event, Close):
-            pieces.append(")")
-        else:
-            pieces.append(f" {_writable(escape(event.form), 'word')}")
-    return "".join(pieces).lstrip()
+    return tree._in_brackets(
+        lambda label: _writable(label, "label"), lambda word: _writable(escape(word), "word")
+    )
 
 
 def _writable(token: str, kind: str) -> str:

@@ -276,9 +276,8 @@ def build_vocabulary(
     classes: Counter[str] = Counter()
     for (word, is_first), count in counts.items():
         if word not in frequent:
-            name = unknown_class(
-                word, language=language, is_first=is_first, is_known=frequent.__contains__
-            )
+            known = frequent.__contains__
+            name = unknown_class(word, language=language, is_first=is_first, is_known=known)
             classes[name] += count
     words = sorted(frequent, key=lambda word: (-totals[word], word))
     tokens = (*SPECIALS, *sorted(classes.keys() - {UNKNOWN}), *words)

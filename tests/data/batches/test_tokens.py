@@ -36,7 +36,7 @@ from gardenpath.data.corpus import BatchSettings
 from gardenpath.data.encoding import EncodedSplit, StoredSplit
 from gardenpath.data.trees.legality import Strategy
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
-from tests.tree_samples import SHAPES, STRATEGIES, encode_trees
+from tests.tree_samples import SHAPES, STRATEGIES, encode_trees, save_split
 
 
 def split_of(sentences: list[list[int]], starts_word: list[bool] | None = None) -> EncodedSplit:
@@ -449,7 +449,7 @@ def test_memory_follows_the_number_of_sentences_alone(tmp_path: Path, model: str
     shapes, _ = encode_trees(SHAPES)
     sizes = (200, 6000)
     for count in sizes:
-        shapes.take(np.arange(count) % len(SHAPES)).save(tmp_path / str(count))
+        save_split(shapes.take(np.arange(count) % len(SHAPES)), tmp_path / str(count))
     small, large = (_bytes_of_batches(model, tmp_path / str(count)) for count in sizes)
     # Four arrays of numbers of 8 bytes, a few of them copied, and views for the batches.
     assert (large - small) / (sizes[1] - sizes[0]) < 110

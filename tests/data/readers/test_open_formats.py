@@ -23,6 +23,7 @@ from tests.data.pcfg_tools import (
     assert_one_tree_each,
     expected_length,
     expected_word_counts,
+    surprisal_bits,
 )
 
 WITH_POS = "(S (NP (DT the) (JJ hungry) (NN cat)) (VP (VBZ meows)))\n(NP (NN cat))\n"
@@ -281,7 +282,7 @@ def model() -> ExactModel:
 
 def surprisal_of_last(prefix: str) -> float:
     words = prefix.split()
-    return float(model().surprisal_bits([words])[0][len(words) - 1])
+    return float(surprisal_bits(model(), [words])[0][len(words) - 1])
 
 
 def test_the_grammar_is_small() -> None:
@@ -309,7 +310,7 @@ def test_every_word_is_learned_from_many_sentences() -> None:
 @pytest.mark.parametrize(("marked", "bad_word"), CRITICAL_WORDS)
 def test_critical_word(marked: str, bad_word: str) -> None:
     before, after = (part.split() for part in marked.split("*"))
-    of_good, of_bad = model().surprisal_bits([[*before, *after], [*before, bad_word, *after[1:]]])
+    of_good, of_bad = surprisal_bits(model(), [[*before, *after], [*before, bad_word, *after[1:]]])
     assert {bad_word, *before, *after} <= set(grammar().words)
     assert np.isfinite(of_good).all() and np.isfinite(of_bad[: len(before)]).all()
     assert of_bad[len(before)] == math.inf

@@ -17,9 +17,7 @@ from gardenpath.data.trees.legality import (
     CONTINUES_BIT,
     FINISH,
     KINDS,
-    LEGAL,
     LEGAL_BIT,
-    LEGAL_PIECES,
     MOST_OPEN,
     NO_ACTION_YET,
     OPENS_AT_END,
@@ -41,6 +39,8 @@ from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word, parse_tree
 from tests import tree_samples as reference_trees
 from tests.data.strategies import deep_tree, trees
 from tests.tree_samples import STRATEGIES, actions_of, all_trees, kinds, rebuild
+
+LEGAL = {strategy: legal_table(strategy, has_pieces=False) for strategy in STRATEGIES}
 
 
 def nested(tree: Tree) -> object:
@@ -183,7 +183,7 @@ def test_no_action_stands_inside_a_word_and_nothing_else_is_excluded(strategy: S
         assert legal_table(strategy, has_pieces=True)[last, opened] == bits
     assert legal_table(strategy, has_pieces=False) is LEGAL[strategy]
     # An in-order derivation begins with a word, of any number of pieces.
-    alone = LEGAL_PIECES[strategy][SHIFT, 0]
+    alone = legal_table(strategy, has_pieces=True)[SHIFT, 0]
     assert (alone & BEGINS_BIT, alone & CONTINUES_BIT) == (
         0, CONTINUES_BIT if strategy == "in_order" else 0,
     )  # fmt: skip

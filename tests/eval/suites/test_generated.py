@@ -38,6 +38,7 @@ from gardenpath.eval.suites.generated import (
 from gardenpath.eval.suites.lint import lint
 from gardenpath.eval.suites.outcomes import MIN_ITEMS
 from gardenpath.eval.suites.suite import Item, Suite
+from tests.data.pcfg_tools import surprisal_bits
 from tests.eval.suites.suite_samples import DEMO, GAPS, SIZES, TOY, holds, suite
 
 WELL_FORMED = {
@@ -112,7 +113,7 @@ def test_the_exact_grammar_on_its_suites(name: str) -> None:
     """Well-formed variants are sentences of it; all others break at the critical region."""
     made = suite(name)
     grammar = exact("demo_english" if name in DEMO else "english")
-    surprisals = dict(zip(made.sentences, grammar.surprisal_bits(made.sentences), strict=True))
+    surprisals = dict(zip(made.sentences, surprisal_bits(grammar, made.sentences), strict=True))
     first = min(made.region_index(region) for region in made.critical)
     for item in made.items:
         for variant in item.variants:
@@ -134,7 +135,7 @@ def test_the_demo_has_enough_items_for_statistics() -> None:
 
 def test_garden_paths_of_the_demo_cost_three_to_six_bits() -> None:
     made, grammar = suite("garden_path/demo"), exact("demo_english")
-    surprisals = dict(zip(made.sentences, grammar.surprisal_bits(made.sentences), strict=True))
+    surprisals = dict(zip(made.sentences, surprisal_bits(grammar, made.sentences), strict=True))
     for item in made.items:
         ambiguous, clear = (
             mean_surprisal(made, item, surprisals, "verb", condition)

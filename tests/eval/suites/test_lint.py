@@ -29,7 +29,7 @@ from gardenpath.eval.suites.lint import (
 from gardenpath.eval.suites.suite import Glosses, Item, Prediction, Suite, SuiteError, Variant
 from gardenpath.studies.mandarin_files import load_mandarin
 from gardenpath.util import Words
-from tests.data.pcfg_tools import SHIPPED
+from tests.data.pcfg_tools import SHIPPED, surprisal_bits
 from tests.eval.suites.suite_samples import score_suite, small_suite, suites
 
 
@@ -459,7 +459,7 @@ def test_the_exact_grammar_gets_its_items_right(name: str) -> None:
     # The last value belongs to the end of the sentence; after an impossible word all are infinite.
     surprisals = {
         words: np.nan_to_num(values[:-1], nan=np.inf, posinf=np.inf).tolist()
-        for words, values in zip(sentences, exact_model().surprisal_bits(sentences), strict=True)
+        for words, values in zip(sentences, surprisal_bits(exact_model(), sentences), strict=True)
     }
     scored = score_suite(replace(suite, items=tuple(in_toy)), surprisals)
     by_item = groupby(scored, key=lambda one: one.item)
