@@ -227,9 +227,6 @@ class RawAnnotation:
         }
 
 
-# ---- Files of JSON lines with a checksum, so that a damaged one is noticed and made again
-
-
 def write_checked(path: Path, records: Iterable[Any]) -> None:
     """Write records, one per line, and a last line with their checksum; whole or not at all."""
     # ASCII, so that no character of a word is taken for the end of a line.
@@ -248,8 +245,6 @@ def read_checked(path: Path) -> list[Any] | None:
     except (OSError, ValueError):
         return None
 
-
-# ---- The stages
 
 # Sentences that are parsed together, and lost at most if the process is killed.
 PARSED_TOGETHER = 1024
@@ -308,7 +303,7 @@ class AnnotationWork:
 
         records, count = kept(), 0
         while group := list(islice(records, PARSED_TOGETHER)):
-            write_checked(self._path("kept", count), group)
+            write_checked(_shard_path(self._folder, "kept", count), group)
             count += 1
         write_checked(self._folder / "skipped", skipped)
         write_checked(self._folder / "kept", [count])
@@ -396,14 +391,11 @@ class AnnotationWork:
 
     # ---- Files of the folder
 
-    def _path(self, stage: str, number: int) -> Path:
-        return _shard_path(self._folder, stage, number)
-
     def _waiting(self, stage: str, shards: int, advance: Advance) -> list[int]:
         """Return the shards of a stage that are not done, and count the sentences of the others."""
         waiting = []
         for number in range(shards):
-            records = read_checked(self._path(stage, number))
+            records = read_checked(_shard_path(self._folder, stage, number))
             if records is None:
                 waiting.append(number)
             else:
@@ -411,9 +403,10 @@ class AnnotationWork:
         return waiting
 
     def _records(self, stage: str, number: int | None = None) -> list[Any]:
-        path = self._folder / stage if number is None else self._path(stage, number)
-        records = read_checked(path)
-        if records is None:
+        path = self._folder / stage
+        if number is not None:
+            path = _shard_path(self._folder, stage, number)
+        if (records := read_checked(path)) is None:
             raise GardenpathError(f"{path}: is damaged; delete {self._folder}, and start again")
         return records
 

@@ -294,12 +294,8 @@ def raw_lines(piece: FileRange, *, encoding: str, broken: str) -> Iterator[RawLi
         except UnicodeDecodeError as error:
             problem = f"not {encoding} at byte {error.start + 1}"
             if broken == "error":
-                raise InputError(
-                    problem,
-                    path=piece.path,
-                    line=number,
-                    remedy="set task.raw.encoding, or task.raw.broken=skip or replace",
-                ) from error
+                remedy = "set task.raw.encoding, or task.raw.broken=skip or replace"
+                raise InputError(problem, path=piece.path, line=number, remedy=remedy) from error
             text = content.decode(encoding, "replace") if broken == "replace" else ""
             yield number, text.translate(_MARKS), problem
 
@@ -504,9 +500,8 @@ def format_of(path: Path, settings: RawSettings, encoding: str) -> str:
     lines = raw_lines(FileRange(path), encoding=encoding, broken="replace")
     head = [text for _, text, _ in itertools.islice(lines, _LOOKED_AT)]
     if is_tree("\n".join(head)):
-        raise InputError(
-            "contains bracketed trees, not raw text", path=path, remedy="read it with data=brackets"
-        )
+        problem = "contains bracketed trees, not raw text"
+        raise InputError(problem, path=path, remedy="read it with data=brackets")
     if settings.format != "auto":
         return settings.format
     first = next((line for line in head if line.strip()), "")

@@ -59,12 +59,19 @@ class Grammar:
         for rule in rules:
             by_left[rule.left].append(rule)
         self._require_defined(by_left)
-        reachable = self._reachable(by_left)
+        reachable = {start: None}  # a dict keeps the order of discovery
+        pending = deque(reachable)
+        while pending:
+            for rule in by_left[pending.popleft()]:
+                for child in () if rule.is_lexical else rule.right:
+                    if child not in reachable:
+                        reachable[child] = None
+                        pending.append(child)
         if len(reachable) > _MOST_CATEGORIES:
+            most = f"at most {_MOST_CATEGORIES:,} are possible"
+            remedy = "use fewer features, or features with fewer values"
             raise GrammarError(
-                f"has {len(reachable):,} categories; at most {_MOST_CATEGORIES:,} are possible",
-                path=path,
-                remedy="use fewer features, or features with fewer values",
+                f"has {len(reachable):,} categories; {most}", path=path, remedy=remedy
             )
         self.rules: Mapping[str, tuple[Rule, ...]] = {
             left: tuple(by_left[left]) for left in reachable
@@ -124,27 +131,12 @@ class Grammar:
     def _require_defined(self, by_left: Mapping[str, list[Rule]]) -> None:
         if self.start not in by_left:
             raise GrammarError(f"the start category {self.start} has no rule", path=self.path)
-        for rules in by_left.values():
-            for rule in rules:
-                missing = [] if rule.is_lexical else [c for c in rule.right if c not in by_left]
-                if missing:
-                    raise GrammarError(
-                        f"{missing[0]} has no rule",
-                        path=self.path,
-                        line=rule.line,
-                        remedy="add one, or restrict the features of this rule",
-                    )
-
-    def _reachable(self, by_left: Mapping[str, list[Rule]]) -> list[str]:
-        seen = {self.start: None}  # a dict keeps the order of discovery
-        pending = deque([self.start])
-        while pending:
-            for rule in by_left[pending.popleft()]:
-                for child in () if rule.is_lexical else rule.right:
-                    if child not in seen:
-                        seen[child] = None
-                        pending.append(child)
-        return list(seen)
+        for rule in itertools.chain.from_iterable(by_left.values()):
+            missing = [] if rule.is_lexical else [c for c in rule.right if c not in by_left]
+            if missing:
+                problem = f"{missing[0]} has no rule"
+                remedy = "add one, or restrict the features of this rule"
+                raise GrammarError(problem, path=self.path, line=rule.line, remedy=remedy)
 
     def _require_consistent(self) -> None:
         """Require spectral radius of M < 1, so that infinite trees have probability zero."""

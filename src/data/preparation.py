@@ -40,7 +40,7 @@ from gardenpath.data.encoding import (
 )
 from gardenpath.data.readers.base import (
     FileRange,
-    PieceReader,
+    FileReader,
     Reader,
     in_groups,
     remembered_hashes,
@@ -136,8 +136,6 @@ def _as_list(content: npt.NDArray[Any]) -> list[str]:
     return items
 
 
-# ---- Shards: the parts of a corpus that are read and cleaned on their own, each into blocks
-
 # Increment whenever the same corpus is divided into other shards or blocks.
 SHARDS_FORMAT = 1
 
@@ -165,7 +163,7 @@ class Shard:
 
     def read(self) -> Iterator[Sentence]:
         """Yield the sentences as they are in the corpus."""
-        if self.pieces is not None and isinstance(self.reader, PieceReader):
+        if self.pieces is not None and isinstance(self.reader, FileReader):
             return itertools.chain.from_iterable(map(self.reader.read_piece, self.pieces))
         if self.part is not None:
             return located(self.part, self.reader, self.split)
@@ -246,7 +244,7 @@ def _shards(split: Split, reader: Reader, settings: CorpusSettings) -> list[Shar
         except GardenpathError:
             pass  # the first shard cannot be read, and its error names the reason
     shard = Shard("", split, reader, settings)
-    if not isinstance(reader, PieceReader):
+    if not isinstance(reader, FileReader):
         return [shard]
     groups = in_groups(reader.pieces(split), lambda piece: piece.byte_count)
     return [replace(shard, pieces=tuple(group)) for group in groups]
@@ -259,8 +257,6 @@ def _block_path(shard: Shard, folder: Path, number: int) -> Path:
 def _marker(shard: Shard, folder: Path) -> Path:
     return folder / f"{shard.name}.json"
 
-
-# ---- Put the blocks of a corpus together: count words, build the vocabulary, and encode splits
 
 WordCounts = Counter[tuple[str, bool]]
 
@@ -365,8 +361,6 @@ class Merge:
                     )
                 yield block
 
-
-# ---- Read the shards of a corpus, in this process or in several
 
 # Corpora below this size are read in one process, because starting others takes time.
 _LARGE_BYTES = 8_000_000

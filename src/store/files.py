@@ -158,12 +158,10 @@ def _decoded(lines: Iterable[str], path: Path, encoding: str, setting: str) -> I
             problem = whole
         if encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
             raise not_utf8(problem, path, setting=setting) from error
-        raise InputError(
-            f"is not {encoding} text: {problem.reason}",
-            path=path,
-            line=bytes(problem.object)[: problem.start].count(b"\n") + 1,
-            remedy=f"set {setting or 'the encoding'} to that of the file",
-        ) from error
+        line = bytes(problem.object)[: problem.start].count(b"\n") + 1
+        remedy = f"set {setting or 'the encoding'} to that of the file"
+        message = f"is not {encoding} text: {problem.reason}"
+        raise InputError(message, path=path, line=line, remedy=remedy) from error
 
 
 def write_text(path: Path, text: str) -> None:
@@ -232,9 +230,8 @@ def swap_folder(path: Path) -> Iterator[Path]:
             if not path.exists() and not path.is_symlink():
                 temporary.rename(path)
             elif not path.is_dir():
-                raise NotADirectoryError(
-                    errno.ENOTDIR, "expected a folder, found a file", str(path)
-                )
+                problem = "expected a folder, found a file"
+                raise NotADirectoryError(errno.ENOTDIR, problem, str(path))
             elif not exchange(temporary, path):
                 aside = temporary.with_suffix(_OLD)
                 path.rename(aside)

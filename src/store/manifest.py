@@ -289,17 +289,13 @@ def read_side_car(path: Path) -> dict[str, Any]:
     try:
         header = _header_in_place(path)
     except (OSError, ValueError) as error:
-        raise InputError(
-            f"the header of {path.name} cannot be read: {error}",
-            path=side_car(path),
-            remedy="keep the table and its header file in the same folder",
-        ) from error
+        problem = f"the header of {path.name} cannot be read: {error}"
+        remedy = "keep the table and its header file in the same folder"
+        raise InputError(problem, path=side_car(path), remedy=remedy) from error
     if header is None:
-        raise InputError(
-            f"is not of {path.name}: header and table differ (checksum)",
-            path=side_car(path),
-            remedy="the table was changed, or one of the files is of another job: write both again",
-        )
+        problem = f"is not of {path.name}: header and table differ (checksum)"
+        remedy = "the table was changed, or one of the files is of another job: write both again"
+        raise InputError(problem, path=side_car(path), remedy=remedy)
     return header
 
 

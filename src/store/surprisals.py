@@ -218,21 +218,19 @@ class SurprisalStore:
     def _require_known(self, connection: sqlite3.Connection) -> None:
         version = _value(connection, "PRAGMA user_version")
         is_ours = _value(connection, "PRAGMA application_id") == _APPLICATION and version >= 1
-        if not is_ours or version < STORE_VERSION:
-            raise InputError(
-                "is a file of surprisals of a version before 0.2.0, which is no longer read"
-                if is_ours
-                else "is not a file of surprisals",
-                path=self.path,
-                remedy=f"{self._delete}, or set another paths.surprisals=",
-            )
-        if version > STORE_VERSION:
-            problem = f"format {version}; this version reads {STORE_VERSION}"
-            raise InputError(
-                f"was written by a newer version of Gardenpath ({problem})",
-                path=self.path,
-                remedy="update Gardenpath, or set another paths.surprisals=",
-            )
+        if not is_ours:
+            problem, remedy = "is not a file of surprisals", self._delete
+        elif version < STORE_VERSION:
+            problem = "is a file of surprisals of a version before 0.2.0, which is no longer read"
+            remedy = self._delete
+        elif version > STORE_VERSION:
+            formats = f"format {version}; this version reads {STORE_VERSION}"
+            problem = f"was written by a newer version of Gardenpath ({formats})"
+            remedy = "update Gardenpath"
+        else:
+            return
+        remedy += ", or set another paths.surprisals="
+        raise InputError(problem, path=self.path, remedy=remedy)
 
     def _create(self) -> None:
         """Create the file under a lock, so that it appears complete and only once."""

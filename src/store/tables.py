@@ -128,8 +128,6 @@ def _converted(values: pd.Series, kind: ColumnType) -> pd.Series:
     return values.astype(_DTYPES[kind])
 
 
-# ---- Writing and reading
-
 _NUMBERS = {"integer": "whole number", "optional integer": "whole number", "number": "number"}
 
 

@@ -170,8 +170,6 @@ class Uncounted(Generic[_Batch]):
         return type(self)(self.batch.pin_memory())
 
 
-# ---- Group the sentences of an encoded split into batches of similar length
-
 # Sentences are shuffled and then sorted by length within pools of this many batches, so that the
 # lengths in a batch are similar while batches still differ from epoch to epoch.
 _POOL_BATCHES = 50

@@ -17,7 +17,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from gardenpath.data.archives import packed_texts
 from gardenpath.data.readers.base import (
     FileRange,
     FileReader,
@@ -26,6 +25,7 @@ from gardenpath.data.readers.base import (
     hash_files,
     known_hash,
     listed_ids,
+    packed_texts,
     require_text,
 )
 from gardenpath.data.sentence import SPLITS, Sentence, Source
@@ -143,8 +143,6 @@ class TextFiles(_ThreeFiles):
                     yield Sentence(words, self._source(path, number))
 
 
-# ---- Toy treebanks: trees sampled from a grammar whose exact probabilities are known
-
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 
 
@@ -196,16 +194,12 @@ class ToyTreebank:
             content = self.path.read_bytes()
         except OSError as error:
             shipped = ", ".join(sorted(path.stem for path in GRAMMARS.glob("*.pcfg")))
-            raise InputError(
-                f"cannot be opened: {error.strerror}",
-                path=self.path,
-                remedy=f"give a grammar file or the name of an included grammar: {shipped}",
-            ) from error
+            remedy = f"give a grammar file or the name of an included grammar: {shipped}"
+            problem = f"cannot be opened: {error.strerror}"
+            raise InputError(problem, path=self.path, remedy=remedy) from error
         sizes: dict[str, int] = {split: getattr(self, split) for split in splits}
         return fingerprint("toy", 1, seed=self.seed, sizes=sizes, grammar=digest(content))
 
-
-# ---- The Penn Treebank
 
 _WSJ_FILE = re.compile(r"wsj_(?P<section>\d\d)(?P<number>\d\d)\.mrg", re.IGNORECASE)
 
@@ -252,8 +246,6 @@ class PennTreebank(FileReader, SplitByIds):
             )
         return sorted(files, key=lambda path: path.name.lower())
 
-
-# ---- Reader of the Chinese Treebank: bracketed files with SGML-like markup around the trees
 
 Genre = Literal["nw", "mz", "bn", "bc", "wb", "df", "sc", "cs"]
 
@@ -320,11 +312,9 @@ class ChineseTreebank(FileReader, SplitByIds):
                 return data.decode(encoding)
             except UnicodeDecodeError:
                 continue
-        raise InputError(
-            f"is not text in {' or '.join(self._encodings)}",
-            path=path,
-            remedy="set data.reader.encoding, or convert the file",
-        )
+        problem = f"is not text in {' or '.join(self._encodings)}"
+        remedy = "set data.reader.encoding, or convert the file"
+        raise InputError(problem, path=path, remedy=remedy)
 
 
 def genre_of(number: int, suffix: str) -> str:
@@ -337,9 +327,6 @@ def genre_of(number: int, suffix: str) -> str:
 def without_markup(lines: Iterable[str]) -> Iterator[str]:
     """Blank out markup lines (``<S ID=1>``), so that line numbers remain correct."""
     return ("" if line.lstrip().startswith("<") else line for line in lines)
-
-
-# ---- Readers of the treebank samples that NLTK distributes
 
 
 class _NltkSample(SplitByIds):
@@ -565,11 +552,9 @@ class _Release:
         beside = self._root.parent / SPLITS_FILE
         if self._root.is_dir() and beside.is_file():
             return str(beside), read_text(beside)
-        raise InputError(
-            f"has no {SPLITS_FILE}, which lists the documents of each partition",
-            path=self._root,
-            remedy="copy it from the release of GUM that the trees are from",
-        )
+        problem = f"has no {SPLITS_FILE}, which lists the documents of each partition"
+        remedy = "copy it from the release of GUM that the trees are from"
+        raise InputError(problem, path=self._root, remedy=remedy)
 
 
 def partitions_of(text: str, *, path: str) -> dict[str, list[str]]:

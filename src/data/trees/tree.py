@@ -256,12 +256,9 @@ class _Reader:
             )
         bracket = self._open.pop()
         if not bracket.children:
-            raise TreeError(
-                f"empty constituent ({bracket.label or ''})",
-                path=self._path,
-                line=bracket.line,
-                remedy="a constituent needs at least one child",
-            )
+            problem = f"empty constituent ({bracket.label or ''})"
+            remedy = "a constituent needs at least one child"
+            raise TreeError(problem, path=self._path, line=bracket.line, remedy=remedy)
         tree = self._tree_of(bracket)
         if self._open:
             self._open[-1].children.append(tree)
@@ -272,12 +269,9 @@ class _Reader:
         if bracket.label is not None:
             return Tree(bracket.label, tuple(bracket.children))
         if self._open:
-            raise TreeError(
-                "a bracket inside a tree has no label",
-                path=self._path,
-                line=bracket.line,
-                remedy="add a label; only the outermost bracket of a tree may lack one",
-            )
+            problem = "a bracket inside a tree has no label"
+            remedy = "add a label; only the outermost bracket of a tree may lack one"
+            raise TreeError(problem, path=self._path, line=bracket.line, remedy=remedy)
         only = bracket.children[0]
         if len(bracket.children) == 1 and isinstance(only, Tree):
             return only
@@ -319,14 +313,9 @@ def text_lines(
     """Yield the lines of a plain text; raise an error at the first bracketed tree."""
     detector = TreeDetector()
     for number, line in enumerate(lines, start=first_line):
-        begin = detector.tree_ends_in(line, number)
-        if begin is not None:
-            raise InputError(
-                "is a bracketed tree, not a sentence of plain text",
-                path=path,
-                line=begin,
-                remedy=remedy,
-            )
+        if (begin := detector.tree_ends_in(line, number)) is not None:
+            problem = "is a bracketed tree, not a sentence of plain text"
+            raise InputError(problem, path=path, line=begin, remedy=remedy)
         yield line
 
 

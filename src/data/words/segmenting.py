@@ -370,12 +370,8 @@ class WritingStyle:
         if has_blanks or self.keeps(chunks[0]):
             return None
         if self.without_blanks is None:
-            raise InputError(
-                f"the words of {chunks[0]!r} are not separated",
-                path=source.path,
-                line=source.line,
-                remedy=_HOW_TO_SEGMENT,
-            )
+            problem, remedy = f"the words of {chunks[0]!r} are not separated", _HOW_TO_SEGMENT
+            raise InputError(problem, path=source.path, line=source.line, remedy=remedy)
         return self.without_blanks
 
     def _quoted(self, words: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:

@@ -36,7 +36,7 @@ from typing import Literal, cast
 import pandas as pd
 
 from gardenpath.console import FittedTable
-from gardenpath.data.archives import PackedText, packed_texts
+from gardenpath.data.readers.base import PackedText, packed_texts
 from gardenpath.data.words.segmenting import Segmenter, segmenter_label, segmenter_named
 from gardenpath.errors import GardenpathError, InputError
 from gardenpath.eval.display import models_in_order

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.data import archives as packed_files
-from gardenpath.data.archives import packed_texts
+from gardenpath.data.readers import base as packed_files
+from gardenpath.data.readers.base import packed_texts
 from gardenpath.errors import InputError
 
 FILES = {
