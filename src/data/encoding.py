@@ -345,15 +345,13 @@ class ArrayFile:
     def rows(self, begins: Ints, ends: Ints) -> npt.NDArray[Any]:
         """Return the concatenation of ranges of the array."""
         size = self._dtype.itemsize
-        content = bytearray(int((ends - begins).sum()) * size)
         starts, counts = (begins * size).tolist(), ((ends - begins) * size).tolist()
-        filled = 0
+        content = bytearray()
         for begin, count in zip(starts, counts, strict=True):
             part = os.pread(self._handle, count, self._begin + begin)
             if len(part) != count:
                 raise InputError("ends too early", path=self._path, remedy=_REMEDY)
-            content[filled : filled + count] = part
-            filled += count
+            content += part
         return np.frombuffer(content, dtype=self._dtype)
 
 

@@ -391,8 +391,8 @@ def best_epoch(folder: RunFolder) -> int | None:
         losses = {int(row["epoch"]): float(row["valid/loss"]) for row in epoch_rows(folder)}
     except (ValueError, KeyError, TypeError):
         return None
-    finite = {epoch: loss for epoch, loss in losses.items() if math.isfinite(loss)}
-    return min(finite, key=finite.__getitem__, default=None)
+    finite = (epoch for epoch, loss in losses.items() if math.isfinite(loss))
+    return min(finite, key=losses.__getitem__, default=None)
 
 
 def divergence(folder: RunFolder) -> str | None:

@@ -119,10 +119,8 @@ def _converted(values: pd.Series, kind: ColumnType) -> pd.Series:
     if kind == "flag":
         return values.astype(str).isin(_TRUE)
     if kind == "optional flag":
-        spelled: dict[object, bool] = {True: True, False: False}
-        spelled |= {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}
-        values = values.map(spelled)
-        return values.astype(_DTYPES[kind])
+        spelled = {**dict.fromkeys((True, *_TRUE), True), **dict.fromkeys((False, *_FALSE), False)}
+        return values.map(spelled).astype(_DTYPES[kind])
     if not pd.api.types.is_numeric_dtype(values):
         values = pd.to_numeric(values.replace(_MISSING, None))
     return values.astype(_DTYPES[kind])

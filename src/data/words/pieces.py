@@ -223,11 +223,9 @@ def joined_words(words: Sequence[str], spacing: Spacing) -> SpacedText:
         text += word.text
         ends.append(len(text))
         is_chinese = spacing == "auto" and _is_chinese(word.text[-1])
-        if spacing == "none" or word.opens or is_chinese:
-            after.append("anything")
-        else:
-            is_negated = spacing != "blanks" and word.text.lower() in _NEGATED
-            after.append("negation" if is_negated else "ending")
+        is_negated = spacing != "blanks" and word.text.lower() in _NEGATED
+        is_open = spacing == "none" or word.opens or is_chinese
+        after.append("anything" if is_open else "negation" if is_negated else "ending")
         before = word
     return SpacedText(text, tuple(starts), tuple(ends), tuple(after))
 
