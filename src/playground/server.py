@@ -417,7 +417,7 @@ def playground_app(shelf: ModelShelf, turns: Turns, limits: PlaygroundLimits) ->
                     Route(path, _polite(answer), methods=["POST"])
                     for path, answer in posted.items()
                 ),
-            ],
+            ]
         )
     )
 

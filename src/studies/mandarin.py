@@ -486,9 +486,7 @@ def _supervision(evidence: Evidence) -> Iterator[StudyCell]:
 
 def _estimate_text(row: Mapping[str, Any]) -> str:
     """Say estimate and p as computed, and p of other tests and models of the same data."""
-    texts = [
-        f"b = {row['estimate']:.3f}, SE {row['standard_error']:.3f}, {_p(row['p'])}",
-    ]
+    texts = [f"b = {row['estimate']:.3f}, SE {row['standard_error']:.3f}, {_p(row['p'])}"]
     if not math.isnan(row["p_satterthwaite"]):
         texts.append(f"with Satterthwaite's degrees of freedom {_p(row['p_satterthwaite'])}")
     texts += ["singular fit"] if row["singular"] else []

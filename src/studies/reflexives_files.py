@@ -58,11 +58,7 @@ _CONDITION_OF_POSITION = {
 }
 
 # Items that Table 3 of the paper leaves out, by pronoun, in the experiments with 75 released items.
-UNUSED_ITEMS = {
-    "himself": range(46, 61),
-    "themselves": range(46, 61),
-    "herself": range(61, 76),
-}
+UNUSED_ITEMS = {"himself": range(46, 61), "themselves": range(46, 61), "herself": range(61, 76)}
 EXPERIMENTS_WITH_UNUSED_ITEMS = ("exp2a", "exp2b", "exp3")
 
 _LICENSING = Prediction(

@@ -27,12 +27,7 @@ from gardenpath.eval.published.checks import (
     numbers_digest,
     unit_problem,
 )
-from gardenpath.eval.published.files import (
-    PairingRules,
-    ScoredSentence,
-    StatedRun,
-    StatedUnit,
-)
+from gardenpath.eval.published.files import PairingRules, ScoredSentence, StatedRun, StatedUnit
 from gardenpath.eval.published.pairing import Difference, Materials, Paired, pair
 from gardenpath.eval.suites.formula import WHOLE_SENTENCE
 from gardenpath.eval.suites.suite import Suite

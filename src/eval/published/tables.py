@@ -19,11 +19,7 @@ from typing import Any, cast
 
 from gardenpath.data.readers.base import SurprisalForm
 from gardenpath.errors import InputError
-from gardenpath.eval.published.checks import (
-    RunBeginnings,
-    check_beginnings,
-    checked_in_bits,
-)
+from gardenpath.eval.published.checks import RunBeginnings, check_beginnings, checked_in_bits
 from gardenpath.eval.published.files import (
     FileRun,
     PairingRules,
@@ -301,10 +297,7 @@ def _numbered_conditions(suites: Sequence[Suite]) -> Mapping[str, str]:
 
 
 def _by_suite(
-    suites: Sequence[Suite],
-    sentences: Sequence[ScoredSentence],
-    path: Path,
-    importing: Importing,
+    suites: Sequence[Suite], sentences: Sequence[ScoredSentence], path: Path, importing: Importing
 ) -> list[tuple[Suite, list[ScoredSentence], str]]:
     """Return the sentences of each suite, and how they were found."""
     if any(sentence.cells or sentence.suite for sentence in sentences):

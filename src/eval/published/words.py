@@ -273,10 +273,7 @@ def find_sentences(
 
 
 def _texts(
-    sentences: Sequence[ScoredSentence],
-    tails: Sequence[str],
-    wanted: Collection[str],
-    path: Path,
+    sentences: Sequence[ScoredSentence], tails: Sequence[str], wanted: Collection[str], path: Path
 ) -> list[str]:
     """Return the texts of sentences that end in ``tails``; empty if a hidden text is not known."""
     longer: dict[str, set[str]] = {}
