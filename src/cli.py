@@ -126,7 +126,6 @@ def described(
 
 
 def _record_of(annotation: Any, value: Any) -> type | None:
-    """Return the dataclass of a setting, if it is a group of settings."""
     if get_origin(annotation) is Annotated:
         for one in get_args(annotation)[1:]:
             if isinstance(one, Tagged) and isinstance(value, Mapping):

@@ -439,7 +439,6 @@ def sweep_jobs(line: CommandLine) -> list[SweepJob]:
 
 
 def _combinations(line: CommandLine) -> Iterator[tuple[Override, ...]]:
-    """Yield the overrides of each job."""
     choices = []
     for override in line.overrides:
         if is_of_hydra(override):
@@ -473,7 +472,6 @@ def _quoted(text: str) -> str:
 
 
 def _require_own_targets(by_target: Mapping[tuple[str, str], Sequence[str]]) -> None:
-    """Raise an error if two jobs would write the same folder or file."""
     shared = {target: jobs for target, jobs in by_target.items() if len(jobs) > 1}
     mistakes = []
     for (setting, target), jobs in list(shared.items())[:_MOST]:

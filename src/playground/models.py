@@ -219,10 +219,6 @@ def shown_model(name: str, model: LoadedModel) -> dict[str, object]:
     }
 
 
-# ----------------------------------------------------------------------------
-# What a model says about sentences, as events: numbers as soon as they are known.
-
-
 PageEvent = dict[str, Any]
 Send = Callable[[PageEvent], None]
 
@@ -277,7 +273,6 @@ def send_scores(model: LoadedModel, texts: Sequence[str], *, send: Send, check: 
 
 
 def _result(run: Run, sentences: Sequence[Sentence], scored: Mapping[Words, Stored]) -> PageEvent:
-    """Return everything about all sentences, as task=surprisal writes it."""
     rows, header = rows_and_header(run, sentences, scored, end=True)
     variants = []
     for place, sentence in enumerate(sentences, start=1):
@@ -311,10 +306,6 @@ def number(value: float) -> float | None:
 def finite(value: float) -> float | None:
     """Return a number that may be negative for the page, which has neither NaN nor infinity."""
     return float(value) if math.isfinite(value) else None
-
-
-# ----------------------------------------------------------------------------
-# Sentences to start from, and which of them the chosen models know.
 
 
 EXAMPLES = Path(__file__).with_name("assets") / "examples.yaml"

@@ -140,10 +140,6 @@ def _bounded(receive: Receive) -> Receive:
     return bounded
 
 
-# ----------------------------------------------------------------------------
-# What the page asks for: models and one or two sentences, within limits.
-
-
 MOST_VARIANTS = 2
 
 
@@ -205,7 +201,6 @@ def _require_short(sentence: str, limits: PlaygroundLimits) -> None:
             )
 
 
-# ----------------------------------------------------------------------------
 # Requests take turns: one thread computes, one model of one request at a time.
 #
 # A request asks for its models one after the other, and those of other requests come between them,
@@ -299,7 +294,6 @@ class Turns:
     def _work(
         self, name: str, request: SentenceRequest, send: _Send, stop: threading.Event
     ) -> None:
-        """Score the sentences of a request with one model, in the thread that computes."""
         try:
             if not stop.is_set():
                 self._score(self._shelf.used(name), request, send, stop)
@@ -334,10 +328,6 @@ class Turns:
             "(search.action_beam=…) or a shorter sentence, or start the playground with a larger "
             "limits.seconds"
         )
-
-
-# ----------------------------------------------------------------------------
-# The server: the page, its assets, and the answers of models as lines of JSON.
 
 
 OWN_ASSETS = Path(__file__).with_name("assets")

@@ -89,7 +89,6 @@ def register(script: Script) -> None:
 
 
 def _nodes(script: Script) -> Iterator[tuple[str | None, str, Any]]:
-    """Yield the group, name and content of each node of defaults."""
     from gardenpath.eval.search.settings import SEARCHES
     from gardenpath.models.registry import MODELS
     from gardenpath.models.training.settings import LOGGERS, TrainerSettings
@@ -168,7 +167,6 @@ def composed(source: ConfigSource, overrides: Sequence[str]) -> DictConfig:
 
 @functools.cache
 def _require_readable(folder: str) -> None:
-    """Check the syntax of a user's configuration files before Hydra loads them."""
     mistakes = []
     for path in sorted(Path(folder).rglob("*.yaml")):
         try:
@@ -271,7 +269,6 @@ _WATCH_SECONDS = 5
 
 
 def _name_of(argument: str) -> str:
-    """Return the name in ``name=value``."""
     return argument.partition("=")[0]
 
 
@@ -469,7 +466,6 @@ def narrowed(grid: Sequence[GridBlock], chosen: Mapping[str, Sequence[str]]) -> 
 
 
 def _is_within(block: GridBlock, other: GridBlock) -> bool:
-    """Whether another block contains all combinations of a block."""
     return block.keys() == other.keys() and all(
         set(values) <= set(other[name]) for name, values in block.items()
     )
@@ -754,7 +750,6 @@ class CommandLine:
         return None
 
     def _unknown(self, key: str, keys: Sequence[str], overrides: Sequence[Override]) -> str:
-        """Return the message for a name that is not a setting."""
         shorts = {long: short for short, long in self._root.SHORT.items()}
         if key not in shorts:
             return f"{key} is not a setting; {_nearest_key(key, keys)}"
@@ -779,7 +774,6 @@ class CommandLine:
         return not is_free and not override.is_add() and key not in keys
 
     def _check_values(self, content: dict[str, Any]) -> None:
-        """Check the remaining values of a sweep, each on its own."""
         for override in self.overrides:
             if self.is_group(override) or not override.is_sweep_override():
                 continue

@@ -176,8 +176,6 @@ def _is_same(value: float, published: float, digits: int) -> bool:
     return is_cut or abs(value - published) <= unit / 2.0 + 1e-9
 
 
-# Computed cells beside the published ones, for tables, figures and files.
-
 # Columns of the files of tables and figures.
 _COLUMNS = (
     *("source", "panel", "row", "column", "value", "low", "high", "n", "text"),
@@ -342,7 +340,6 @@ def compared_parts(result: StudyResult) -> Sequence[ComparedPart]:
     return [ComparedPart(part, published_part(result.name, part.number)) for part in result.parts]
 
 
-# ----------------------------------------------------------------------------
 # What a study writes: figures beside published values, tables, claims, statistics, the page.
 #
 # ``replicate`` calls ``write_study``. Figures and page are made of the parts of the report on
@@ -375,7 +372,6 @@ class _Series:
 
     @property
     def face(self) -> str:
-        """The colour of the inside of markers."""
         return style.PAPER if self.hollow else self.colour
 
 
@@ -471,7 +467,6 @@ _OTHER_VERDICTS = {"depends": "depending on a choice", "not reproduced": "not re
 def _study_page(
     result: StudyResult, compared: Sequence[ComparedPart], drawn: Mapping[str, WrittenFigure]
 ) -> str:
-    """Return the report of a study as HTML; ``drawn`` maps names to figures."""
     inline = InlineFigures()
     titles = {part.part.name: part.part.title for part in compared}
     pictures = {
@@ -497,7 +492,6 @@ def _study_page(
 
 
 def _verdicts(result: StudyResult) -> Iterator[str]:
-    """Yield, for each source, how many claims of the paper have which verdict."""
     for source in dict.fromkeys(claim.source for claim in result.claims):
         counts = Counter[str](claim.verdict for claim in result.claims if claim.source == source)
         tested = counts.total() - counts["not tested"]

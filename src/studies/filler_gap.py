@@ -325,9 +325,6 @@ FILLER_GAP_CLAIMS = (
               "in WSJ.", _frequent_is_learnt),
 )  # fmt: skip
 
-
-# The cells of tables and figures.
-
 _NO_RUNS = "there are no runs on these suites"
 _VARIANTS = {
     "that_nogap": "−licensor −gap",
@@ -367,7 +364,6 @@ _ORDERS = {
 
 
 def _place(row: Mapping[str, Any]) -> list[int]:
-    """Return the place of a row in the paper's figures, for sorting."""
     return [
         order.index(row[column]) if row[column] in order else len(order)
         for column, order in _ORDERS.items()
@@ -420,7 +416,6 @@ def _effect_part(number: str, title: str, analysis: str, *key: str, **options: A
 
 
 def _means(evidence: Evidence) -> Iterator[StudyCell]:
-    """Yield the means of the variants of Study 1, with bootstrap intervals over sentences."""
     table = evidence.data.sentences
     table = table[table["class"] == STUDY_1]
     keys = ["modifier", "condition", "model", "corpus"]

@@ -93,7 +93,6 @@ def _mandarin_name(folder: Path, surprisals: SurprisalSet) -> RunName:
 def _files_by_key(
     folder: Path, suites: Mapping[str, Materials], importing: Importing
 ) -> dict[str, Path]:
-    """Return the tables of a folder by the key at the end of their names."""
     materials = {own.path.resolve() for own in suites.values()}
     files: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
@@ -207,14 +206,11 @@ def _unit(rules: PairingRules) -> StatedUnit:
 
 
 def _folders(sets: Sequence[SurprisalSet]) -> Iterator[tuple[SurprisalSet, Path]]:
-    """Yield every set with its folder and with all folders below it, in order."""
     for surprisals in sets:
         check_folders([surprisals.path])
         below = sorted(path for path in surprisals.path.rglob("*") if path.is_dir())
         yield from ((surprisals, folder) for folder in (surprisals.path, *below))
 
-
-# The published studies by name.
 
 # The study whose files have the suites of each set.
 _LAYOUTS = {

@@ -134,15 +134,12 @@ def check_sisters(suites: Iterable[Materials]) -> None:
 
 
 def _right_and_wrong(materials: Materials, number: int) -> tuple[str, str] | None:
-    """Return the words that distinguish the first two lines of an item."""
     items = [item for item in materials.suite.items if item.number == number]
     if not items:
         return None
     first, second = items[0].variants[:2]
     return _exchanged(first.words, second.words)
 
-
-# The files.
 
 # The material between the dependent words, by the suffix of a file's name.
 _MODIFIERS = {

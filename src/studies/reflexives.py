@@ -109,7 +109,6 @@ def chosen_items(table: pd.DataFrame, items: ItemChoice) -> pd.DataFrame:
 def _by_model(
     evidence: Evidence, table: pd.DataFrame, column: str, experiment: str, items: ItemChoice
 ) -> list[ModelRows]:
-    """Return the values of the items of an experiment by model, as means over runs."""
     if "pronoun" not in table.columns:
         return []
     table = table[(table["class"] == "reflexives") & (table["modifier"] == experiment)]
@@ -362,8 +361,6 @@ def reflexives_claims(items: ItemChoice) -> tuple[ClaimSpec, ...]:
     )  # fmt: skip
 
 
-# The cells of tables and figures.
-
 _LABELS = {
     **REFLEXIVE_MODELS.labels,
     "exp1a": "Relative clause (Exp. 1a)",
@@ -382,7 +379,6 @@ def _row_labels(evidence: Evidence) -> dict[str, str]:
 
 
 def _training_data(evidence: Evidence) -> Iterator[StudyCell]:
-    """Yield the size of the training corpus of each model and its pronouns, if they are known."""
     table = evidence.data.corpora
     if table is None:
         return

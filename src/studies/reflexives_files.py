@@ -205,7 +205,6 @@ def _row(line: int, cells: Mapping[str, str], binder: int, path: Path) -> _Row:
 
 
 def _condition_in(words: Words, pronoun: str, binder: int) -> str:
-    """Return the condition that the numbers of the two nouns make."""
     nouns = [words[n + 1] for n, word in enumerate(words[:-1]) if word.lower() == "the"]
     if len(nouns) != 2:
         return f"with {len(nouns)} nouns"
@@ -242,7 +241,6 @@ def _check_items(rows: Sequence[_Row], path: Path) -> None:
 
 
 def _contradicting(rows: Sequence[_Row]) -> dict[str, int]:
-    """Count the rows whose labels say another condition than their sentences."""
     wrong = [row.condition == "ungrammatical" for row in rows]
     counts = {
         "grammatical": sum(

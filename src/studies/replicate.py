@@ -94,8 +94,6 @@ def study_spec(name: str, *, items: ItemChoice = "paper") -> StudySpec:
     return STUDIES[name](items)
 
 
-# The sources of a study, with their analyses.
-
 # A study judges a model by its results in classes of suites.
 _GROUP = ["model", "corpus", "class"]
 # Words whose frequency in training corpora a study reports.
@@ -141,7 +139,6 @@ def left_out(results: Results) -> list[str]:
 def _with_enough_items(
     results: Results, tables: Iterable[pd.DataFrame]
 ) -> tuple[pd.DataFrame, ...]:
-    """Return tables without the models and classes that have too few usable items."""
     tables = tuple(tables)
     if results.items.empty:
         return tables
@@ -208,9 +205,6 @@ def corpus_tables(
         constructions=counts_table(counts) if counts else None,
         networks=networks,
     )
-
-
-# A published study from released surprisals and from runs, with its tables and files.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,12 +340,9 @@ def _suites(
 
 
 def _searches(sources: Mapping[str, Results]) -> dict[str, str]:
-    """Return the search of the syntactic models, if there are any, with its settings."""
     searches = dict.fromkeys(results.search for results in sources.values() if results.search)
     return {"search": "; ".join(searches)} if searches else {}
 
-
-# study=: the tables, figures and claims of a published study, from files and from runs.
 
 # Notes on the terminal; the report has all.
 _MOST_NOTES = 6
@@ -392,7 +383,6 @@ def run_study(settings: EvaluateSettings, task: StudyTask) -> None:
 
 
 def _print(result: StudyResult) -> None:
-    """Print how many cells agree with the paper, and the verdicts on its claims."""
     table = FittedTable(f"{result.title} ({result.reference}): cells as published", keys=2)
     table.column("part")
     table.column("title")

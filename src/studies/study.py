@@ -155,9 +155,6 @@ class StudyResult:
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
-# Means with intervals, and the cells made of them.
-
-
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
@@ -188,8 +185,6 @@ def short_count(count: int) -> str:
         return f"{count / 1_000_000:.0f}M"
     return f"{count / 1_000:.0f}K" if count >= 1_000 else str(count)
 
-
-# What a source says: its tables and its analyses, asked by claims and tables of a study.
 
 # Values of the column ``gap`` of analyses that separate sentences with and without a gap.
 WITH_GAP, WITHOUT_GAP = "with a gap", "without a gap"
@@ -277,7 +272,6 @@ class Evidence:
 
 
 def _failed(result: AnalysisResult) -> list[str]:
-    """Return the parts of an analysis whose fit failed, with the reason."""
     table = result.tables.get("estimates")
     if table is None or not {"estimate", "term", "remark"} <= set(table.columns):
         return []
@@ -299,8 +293,6 @@ def names_or_none(names: Sequence[str]) -> str:
     """Return names for a sentence; ``none`` if there are none."""
     return ", ".join(names) or "none"
 
-
-# How each table, figure and claim of a study is computed.
 
 # What a source says about a claim: the verdict and its reason.
 Judgement = tuple[Verdict, str]
@@ -398,9 +390,6 @@ def depends(on: str) -> Judgement:
 def untested(reason: str) -> Judgement:
     """Judge a claim that the data say nothing about."""
     return "not tested", reason
-
-
-# The rows of a table by model, with the keys and labels that models have in a study.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -186,9 +186,6 @@ def why_untested(evidence: Evidence, analysis: str, models: Sequence[str]) -> st
     return f"needs {' or '.join(names)}"
 
 
-# Claims about centre embedding, each judged by the data of a source.
-
-
 def _above_zero(evidence: Evidence, *, designs: Sequence[str], neural: bool) -> Judgement:
     rows = _ordering_rows(evidence, designs, neural=neural)
     if not rows:
@@ -474,9 +471,6 @@ SUPPRESSION_CLAIMS = (
               "gaps in complex NPs, with and without a second gap.", _transformer_discharge),
 )  # fmt: skip
 
-
-# The cells of figures.
-
 ISLANDS = ("object", "adjunct", "over_adjunct", "complex_np", "over_complex_np")
 DISCHARGE = ("subject", "adjunct_discharge", "cnp_discharge")
 
@@ -502,7 +496,6 @@ def _row_labels(evidence: Evidence) -> dict[str, str]:
 def _cells(
     model: ModelRows, means: Mapping[str, Interval], order: Sequence[str], panel: str = ""
 ) -> Iterator[StudyCell]:
-    """Yield the cells of a model: conditions in this order as columns."""
     for name in order:
         if name in means:
             yield interval_cell(means[name], panel=panel, row=model.key, column=name)

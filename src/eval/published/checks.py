@@ -219,9 +219,6 @@ def _total_probability(words: Mapping[str, float]) -> float:
     return math.fsum(2**-bits for bits in kept)
 
 
-# ----------------------------------------------------------------------------
-# Checks of the numbers of a file: unit, sign, and zeros.
-
 # Bits per unit; negative for log probabilities.
 _BITS: dict[Unit, float] = {
     "bits": 1.0,

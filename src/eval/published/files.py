@@ -62,10 +62,6 @@ class PairingRules:
     """Unit of the numbers, where neither the layout nor the header of a file says it."""
 
 
-# ----------------------------------------------------------------------------
-# What every form of file gives: runs, each with sentences of tokens and values.
-
-
 @dataclass(frozen=True, slots=True)
 class ScoredSentence:
     """The tokens of a sentence, their values, and what the file says about it; empty if nothing.
@@ -143,9 +139,6 @@ def without_edges(sentence: ScoredSentence) -> ScoredSentence:
     )
 
 
-# ----------------------------------------------------------------------------
-# Lines, cells and numbers.
-
 _NUMBER = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf(inity)?|nan", re.I
 )
@@ -207,7 +200,6 @@ def number_of(text: str, path: Path, line: int) -> float:
     raise InputError(f"surprisal {text!r} is not a number", path=path, line=line, remedy=remedy)
 
 
-# ----------------------------------------------------------------------------
 # The forms of published layouts: SyntaxGym's table, with identifiers from 1, and two columns
 # without a header, token and surprisal, in which ``<eos>`` ends a sentence.
 
@@ -235,7 +227,6 @@ def read_token_table(path: Path) -> list[ScoredSentence]:
 
 
 def _joined(rows: Sequence[tuple[str, float, int]]) -> ScoredSentence:
-    """Return the sentence of tokens, values and lines."""
     tokens, values, lines = zip(*rows, strict=True)
     return ScoredSentence(tokens, values, lines[0])
 
@@ -275,9 +266,6 @@ def sentence_spans(
     return [(end - length, end) for end, length in zip(ends, lengths, strict=True)]
 
 
-# ----------------------------------------------------------------------------
-# Units, as a user or the name of a column states them.
-
 # Parts of the names of columns that say a unit.
 _BASES = ("bits", "nats", "log10")
 _LOG_PROB = ("log_prob", "logprob", "logp", "log_likelihood")
@@ -309,7 +297,6 @@ def stated_unit(column: str, rules: PairingRules, path: Path) -> StatedUnit:
     return StatedUnit(unit=rules.unit, source="unit=")
 
 
-# ----------------------------------------------------------------------------
 # Tables of other programs, separated by tabs, commas or semicolons, with a header, and files
 # without one: two columns, token and surprisal, or one column of surprisals.
 
@@ -490,7 +477,6 @@ def _sentence(
 
 
 def _check_numbers(rows: _Rows, column: str | None, path: Path) -> None:
-    """Refuse sentences whose words are not numbered one by one."""
     if column is None:
         return
     numbers = [_cell(row, column) for _, row in rows]
@@ -541,10 +527,6 @@ def _without_header(path: Path, width: int, rules: PairingRules) -> SurprisalFil
         has_words=width == 2,
         runs=(FileRun(sentences=[_joined(rows)]),),
     )
-
-
-# ----------------------------------------------------------------------------
-# What the header beside a table of ours says about the surprisals of each run.
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,6 @@ def read_documents(path: Path) -> list[Any]:
 
 
 def _records(path: Path) -> list[JsonObject]:
-    """Return the objects of a file, one for each sentence, request or response."""
     documents = read_documents(path)
     for number, document in enumerate(documents, start=1):
         if not isinstance(document, Mapping):
@@ -83,7 +82,6 @@ class _Place:
     number: int
 
     def error(self, problem: str, remedy: str = "", *, what: str = "sentence") -> InputError:
-        """Return the error for what is wrong here."""
         problem = f"{what} {self.number}: {problem}"
         return InputError(problem, path=self.path, line=self.number, remedy=remedy)
 
@@ -99,20 +97,17 @@ class _Place:
             return -math.inf if str(value).startswith("-") else math.inf
 
     def list_of(self, record: JsonObject, key: str) -> Sequence[Any]:
-        """Return a list of a record."""
         values = record.get(key)
         if not isinstance(values, list):
             raise self.error(f"{key} is not a list")
         return values
 
     def text(self, value: object, what: str) -> str:
-        """Return a text of a record."""
         if not isinstance(value, str):
             raise self.error(f"{what} is not text")
         return value
 
     def scored(self, tokens: Sequence[str], values: Sequence[float]) -> ScoredSentence:
-        """Return the sentence."""
         return ScoredSentence(tuple(tokens), tuple(values), self.number)
 
 
@@ -134,7 +129,6 @@ def _file(
     return SurprisalFile(path=path, form=form, unit=stated, runs=runs, is_by_text=is_by_text)
 
 
-# ----------------------------------------------------------------------------
 # Log probabilities (nats) of prompts, as vLLM and OpenAI's and compatible servers return them.
 #
 # ``prompt_logprobs`` of vLLM is a list with an entry per token of the prompt: null for the first
@@ -249,7 +243,6 @@ def _prompt_value(value: object, place: _Place) -> float:
     return -math.inf if log_prob == _ZERO_PROBABILITY else log_prob
 
 
-# ----------------------------------------------------------------------------
 # Samples of lm-evaluation-harness (``samples_TASK_DATE.jsonl``).
 #
 # Each line has the requests of one document, ``arguments``: pairs of a context and a continuation,
@@ -319,7 +312,6 @@ def _arguments(content: Any, place: _Place) -> list[list[str]]:
     return arguments
 
 
-# ----------------------------------------------------------------------------
 # Scores of minicons: ``token_score`` and ``word_score`` as JSON, and tables of its command.
 #
 # The functions return lists of ``(token, score)`` or ``(token, score, rank)`` per sentence. Scores
@@ -329,7 +321,6 @@ def _arguments(content: Any, place: _Place) -> list[list[str]]:
 
 
 def _is_minicons(record: object) -> bool:
-    """Whether a document is the list of the tokens of a sentence and their scores."""
     return isinstance(record, list) and bool(record) and all(map(_is_score, record))
 
 
@@ -381,7 +372,6 @@ def _read_minicons_table(path: Path, unit: Unit) -> SurprisalFile:
     return _file(path, "minicons", sentences, unit, unit, is_by_text=False)
 
 
-# ----------------------------------------------------------------------------
 # Results of SyntaxGym: a suite with ``metric_value`` for every region.
 #
 # Only the sums are read. A region is one token, the surprisal of which is the sum over the region;
@@ -405,7 +395,6 @@ def _is_syntaxgym(record: object) -> bool:
 
 
 def _read_syntaxgym(path: Path, unit: Unit | None) -> SurprisalFile:
-    """Read the sums of the regions of a suite."""
     records = _records(path)
     if len(records) != 1:
         raise InputError(f"has {len(records)} documents instead of one suite", path=path)
@@ -445,10 +434,6 @@ def _region_sentence(item: JsonObject, condition: JsonObject, place: _Place) -> 
             raise InputError(f"{where}: {total} for no words", path=place.path)
     number = str(item.get("item_number", ""))
     return replace(place.scored(tokens, values), item=number, condition=name)
-
-
-# ----------------------------------------------------------------------------
-# Which form a file has, and its reader.
 
 
 # Tables and LM Zoo's form are told from these by their first character.

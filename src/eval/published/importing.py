@@ -101,10 +101,6 @@ def with_ranks(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
     return [replace(run, name=new[run.name]) for run in runs]
 
 
-# ----------------------------------------------------------------------------
-# Comparisons of the runs of an import: copies, and units that differ between runs of a model.
-
-
 # Fewest words from which surprisals of two runs are compared, and fewest different surprisals.
 _ENOUGH_FOR_UNITS = 100
 _ENOUGH_FOR_COPIES = 20
@@ -169,15 +165,10 @@ def copies(runs: Sequence[ImportedRun]) -> list[str]:
 def _is_deterministic(
     name: RunName, other: RunName, digests: Mapping[RunName, Mapping[str, str]]
 ) -> bool:
-    """Whether both are runs of a model whose runs are all equal."""
     if (name.model, name.corpus) != (other.model, other.corpus):
         return False
     runs = [run for run in digests if (run.model, run.corpus) == (name.model, name.corpus)]
     return all(digests[run] == digests[name] for run in runs)
-
-
-# ----------------------------------------------------------------------------
-# The receipt of an import: which files were read, how they were paired, and what was left out.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,10 +226,6 @@ class Receipt:
         """Write ``receipt.json``, with the versions of the software, to a folder."""
         content = {"versions": versions("numpy", "pandas"), **asdict(self)}
         write_json(folder / "receipt.json", content)
-
-
-# ----------------------------------------------------------------------------
-# Imported surprisals: runs, each on one suite, with notes for the reader and a receipt.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -470,7 +457,6 @@ class Importing:
         ]
 
     def _differences(self) -> list[str]:
-        """Say which sentences differ from the materials, and what was left out."""
         counts: Counter[tuple[str, str, int]] = Counter()
         for receipt in self.receipts:
             kinds = Counter(difference.kind for difference in receipt.accepted)
@@ -508,7 +494,6 @@ class Importing:
 
 
 def _compares_sentences(suite: Suite) -> bool:
-    """Whether a suite compares sums over whole sentences."""
     terms = (term for prediction in suite.predictions for term in prediction.formula.terms)
     return any(term.region == WHOLE_SENTENCE for term in terms)
 

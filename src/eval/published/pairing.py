@@ -94,9 +94,6 @@ def reworded_variant(variant: Variant, tokens: Sequence[str], critical: set[int]
     return None
 
 
-# ----------------------------------------------------------------------------
-# Materials, and the sentences that are paired with them.
-
 # Why a sentence that differs from the materials was accepted.
 DifferenceKind = Literal["reworded", "misplaced", "known wording", "other stated wording"]
 
@@ -312,7 +309,6 @@ class _Pairing:
         return reworded_variant(self.materials.located[doubt.place][1], doubt.tokens, critical)
 
     def _judge(self, doubts: Sequence[_Doubt]) -> None:
-        """Refuse what the rules do not allow, and accept the rest."""
         if crossing := [doubt for doubt in doubts if doubt.is_own_text]:
             problem = f"{_sentences(crossing)} with tokens that belong to two regions"
             raise self._refusal(problem, crossing)
@@ -343,7 +339,6 @@ class _Pairing:
             self._accept(doubt, "reworded" if doubt.home is None else "misplaced")
 
     def _as_scored(self) -> tuple[Suite, list[tuple[float, ...]]]:
-        """Return the suite with the sentences and conditions that were scored, and its rows."""
         places, labels = iter(self.materials.places), iter(self.materials.labels)
         items, rows = [], []
         for item in self.materials.suite.items:

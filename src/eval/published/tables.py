@@ -94,10 +94,6 @@ def import_tables(
     return importing.finish(where, f"a table with rows, or tables such as {example}")
 
 
-# ----------------------------------------------------------------------------
-# The files of a folder, and the names of their runs.
-
-
 def _files(
     root: Path,
     suites: Sequence[Suite],
@@ -137,7 +133,6 @@ def _files(
 
 
 def _name(run: FileRun, path: Path, place: Path, source: SurprisalSet) -> RunName:
-    """Return the name of a run from its columns or else from its folder or file."""
     if run.run:
         name = run_name(source.path / run.run.lstrip("/"), source.path)
     elif place.is_file():
@@ -154,18 +149,12 @@ def _name(run: FileRun, path: Path, place: Path, source: SurprisalSet) -> RunNam
     return replace(name, corpus=source.corpus or run.corpus)
 
 
-# ----------------------------------------------------------------------------
-# What the description of a suite's table says about the table (see ``suites.tables``).
-
-
 def _table(suite: Suite) -> Mapping[str, Any]:
-    """Return how the table of a suite is laid out; empty for other suites."""
     table = suite.meta.get(TABLE_META, {})
     return table if isinstance(table, Mapping) else {}
 
 
 def _selected(suite: Suite) -> Mapping[str, str]:
-    """Return the cells of the rows of a suite in its table, by column."""
     return cast("Mapping[str, str]", _table(suite).get("only", {}))
 
 
@@ -184,7 +173,6 @@ def _materials(suite: Suite) -> Materials:
     return Materials(Path(_table(suite)["path"]), suite, places, tuple(ordered))
 
 
-# ----------------------------------------------------------------------------
 # The sentences of a run for each suite: by their text, by item and condition, or by their order.
 
 _BySuite = Iterator[tuple[Materials, list[ScoredSentence], str]]
@@ -196,7 +184,6 @@ def _by_text(
     file: SurprisalFile,
     importing: Importing,
 ) -> _BySuite:
-    """Yield the sentences of every suite that has any of them."""
     if file.is_whole:
         suites = [_whole_sentences(suite, file.path) for suite in suites]
     materials = [in_file_order(Path(suite.name), suite) for suite in suites]
@@ -262,7 +249,6 @@ def _in_order(
     file: SurprisalFile,
     importing: Importing,
 ) -> _BySuite:
-    """Yield the sentences of every suite, found by item and condition or by their order."""
     if file.form == "syntaxgym":
         for suite in suites:
             _require_sums(suite, file.path)
@@ -299,7 +285,6 @@ def _numbered_conditions(suites: Sequence[Suite]) -> Mapping[str, str]:
 def _by_suite(
     suites: Sequence[Suite], sentences: Sequence[ScoredSentence], path: Path, importing: Importing
 ) -> list[tuple[Suite, list[ScoredSentence], str]]:
-    """Return the sentences of each suite, and how they were found."""
     if any(sentence.cells or sentence.suite for sentence in sentences):
         groups: dict[str, list[ScoredSentence]] = {}
         whose: dict[tuple[str, ...], list[Suite]] = {}
@@ -363,7 +348,6 @@ def _pairing(sentences: Sequence[ScoredSentence]) -> str:
 def _by_key(
     suite: Suite, materials: Materials, sentences: Sequence[ScoredSentence], path: Path
 ) -> list[ScoredSentence]:
-    """Return the sentences of every item and condition, in the order of the materials."""
     renamed: Mapping[str, str] = _table(suite).get("conditions", {})
     numbers: Mapping[str, int] = _table(suite).get("items", {})
     groups: dict[tuple[str, str], list[ScoredSentence]] = {}
@@ -406,10 +390,6 @@ def _with_words(
             raise InputError(problem, path=path, line=sentence.line)
         named.append(replace(sentence, tokens=variant.words))
     return [*named, *scored[len(named) :]]
-
-
-# ----------------------------------------------------------------------------
-# The surprisals of words in a file of any form, checked as those of an import.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -479,7 +459,6 @@ def read_scored_words(
 
 
 def _sentences_of(table: SurprisalFile, run: str | None) -> list[ScoredSentence]:
-    """Return the sentences of one run of a table."""
     names = [own.run or own.model for own in table.runs]
     chosen = [own for own, name in zip(table.runs, names, strict=True) if run in (None, name)]
     if len(chosen) != 1:
@@ -492,7 +471,6 @@ def _sentences_of(table: SurprisalFile, run: str | None) -> list[ScoredSentence]
 
 
 def _own_sentences(scored: Sequence[ScoredSentence], path: Path) -> list[Words]:
-    """Return the words of all sentences, as far as the file says them."""
     if any(sentence.is_first_hidden and not sentence.text for sentence in scored):
         raise InputError(
             "does not contain the first tokens of its sentences",

@@ -22,7 +22,6 @@ from gardenpath.eval.published.files import ScoredSentence, without_edges
 from gardenpath.eval.suites.regions import AlignmentError, is_edge, is_unknown, token_spans
 from gardenpath.util import Words, plural
 
-# ----------------------------------------------------------------------------
 # The characters of tokens as vocabularies spell them.
 #
 # Vocabularies over bytes spell every byte by a printable character (``Ġ`` is a blank, ``Ã©`` is
@@ -131,7 +130,6 @@ def readable_sentences(sentences: Sequence[ScoredSentence], path: Path) -> list[
     return results
 
 
-# ----------------------------------------------------------------------------
 # Words from tokens: the tokens must spell the characters of the words. Without the words, they are
 # found by the marks with which tokens show where words begin or go on; tokens without any marks
 # are words.
@@ -198,7 +196,6 @@ def words_by_marks(sentences: Sequence[ScoredSentence], path: Path) -> list[Word
 
 
 def _speller(tokens: Collection[str]) -> Callable[[Sequence[str]], str]:
-    """Return the function that joins tokens with the marks of a file, with blanks between words."""
     if any(token.startswith(_CONTINUES) and token != _CONTINUES for token in tokens):
         return lambda own: "".join(
             token.removeprefix(_CONTINUES) if token.startswith(_CONTINUES) else f" {token}"
@@ -216,7 +213,6 @@ def _speller(tokens: Collection[str]) -> Callable[[Sequence[str]], str]:
     return " ".join
 
 
-# ----------------------------------------------------------------------------
 # The sentences of a file by their text.
 #
 # The characters of a sentence, without blanks, must be those of a sentence that is asked for. Files
@@ -244,7 +240,6 @@ class FoundSentences:
 
 
 def _without_blanks(parts: Iterable[str]) -> str:
-    """Return the characters of a text, by which sentences are compared."""
     return "".join("".join(parts).split())
 
 
@@ -321,7 +316,6 @@ def _texts(
 
 
 def _require_single(group: Sequence[ScoredSentence], count: int, path: Path) -> None:
-    """Refuse sentences that occur more often than they are asked for, or differ."""
     first = group[0]
     for other in group[1:]:
         is_same = first.tokens == other.tokens and all(map(_is_close, first.values, other.values))
