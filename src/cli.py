@@ -127,15 +127,15 @@ def described(
 
 def _record_of(annotation: Any, value: Any) -> type | None:
     if get_origin(annotation) is Annotated:
-        for one in get_args(annotation)[1:]:
-            if isinstance(one, Tagged) and isinstance(value, Mapping):
-                return one.classes.get(str(value.get(one.key)))
+        for mark in get_args(annotation)[1:]:
+            if isinstance(mark, Tagged) and isinstance(value, Mapping):
+                return mark.classes.get(str(value.get(mark.key)))
         return None
-    for one in (annotation, *get_args(annotation)):
-        if get_origin(one) is Annotated:
-            return _record_of(one, value)
-        if dataclasses.is_dataclass(one) and isinstance(one, type):
-            return one
+    for part in (annotation, *get_args(annotation)):
+        if get_origin(part) is Annotated:
+            return _record_of(part, value)
+        if dataclasses.is_dataclass(part) and isinstance(part, type):
+            return part
     return None
 
 
@@ -165,9 +165,6 @@ def _shown(value: Any) -> str:
 
 
 # ---- The two commands: turn the command line into typed settings and run the job
-
-# Exit code of a sweep in which a job failed.
-_SOME_FAILED = 1
 
 # Called by Hydra once for each job of a sweep; the returned value is for its sweepers.
 Job = Callable[[DictConfig], float | None]
@@ -272,7 +269,7 @@ def main(script: Script, job: Job) -> None:
         if flags.multirun and not has_sweeper and not is_left_to_hydra:
             from gardenpath.sweeps import run_sweep
 
-            raise SystemExit(0 if run_sweep(line, job) else _SOME_FAILED)
+            raise SystemExit(0 if run_sweep(line, job) else 1)
         if has_sweeper and "hydra/launcher=local" in flags.overrides:
             advice = "with hydra/sweeper=, choose hydra/launcher=submitit_local"
             raise ConfigError([f"hydra/launcher=local is for Gardenpath's own sweeps; {advice}"])

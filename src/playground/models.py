@@ -310,9 +310,6 @@ def finite(value: float) -> float | None:
 
 EXAMPLES = Path(__file__).with_name("assets") / "examples.yaml"
 
-# The rank of examples in other languages, after those with unknown words.
-_LAST = 1_000
-
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
@@ -339,7 +336,8 @@ def examples_for(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """
     runs = list(runs)
     shown = [{**asdict(example), "unknown": _unknown(example, runs)} for example in all_examples()]
-    return sorted(shown, key=lambda row: _LAST if row["unknown"] is None else row["unknown"])
+    # Examples in other languages come last, after those with unknown words.
+    return sorted(shown, key=lambda row: math.inf if row["unknown"] is None else row["unknown"])
 
 
 def _unknown(example: Example, runs: Sequence[Run]) -> int | None:

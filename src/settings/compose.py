@@ -264,8 +264,6 @@ _ESCAPED = re.compile(r"(\\*)('|$)")
 _FOREIGN = re.compile(r"[^,\[\]{}:\x00-\x7f]*[^\x00-\x7f][^,\[\]{}]*")
 # Files that can be named in place of a set of suites.
 _SUITE_FILES = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".tsv", ".xlsx")
-# Seconds between two tables of runs.
-_WATCH_SECONDS = 5
 
 
 def _name_of(argument: str) -> str:
@@ -273,9 +271,9 @@ def _name_of(argument: str) -> str:
 
 
 def expand_watch_flag(argument: str) -> str:
-    """Write the flags ``--watch`` and ``--watch=10`` as settings of task=runs."""
+    """Write ``--watch`` (every five seconds) and ``--watch=10`` as settings of task=runs."""
     name, _, value = argument.partition("=")
-    return f"task.watch={value or _WATCH_SECONDS}" if name == "--watch" else argument
+    return f"task.watch={value or 5}" if name == "--watch" else argument
 
 
 def _expand_short_name(argument: str, root: Root) -> str:
@@ -502,7 +500,7 @@ class CommandLine:
         self._given = list(self.arguments)
         arguments, root = self._given, self._root
         if self.source.script == "evaluate":
-            arguments = [two for argument in arguments for two in _expand_suite_file(argument)]
+            arguments = [part for argument in arguments for part in _expand_suite_file(argument)]
             names = [_name_of(argument) for argument in arguments]
             if "task" not in names:
                 chosen = [f"task={name}" for name in ("study", "suite") if name in names]
@@ -549,8 +547,8 @@ class CommandLine:
     @functools.cached_property
     def swept(self) -> frozenset[str]:
         """The settings that differ between the jobs of a sweep."""
-        several = [one for one in self.overrides if len(self.values_of(one)) > 1]
-        return frozenset(one.key_or_group for one in several) | self._swept_in_grid
+        several = [own for own in self.overrides if len(self.values_of(own)) > 1]
+        return frozenset(override.key_or_group for override in several) | self._swept_in_grid
 
     def settings(self) -> Root:
         """Return the settings of a single job; a :class:`ConfigError` lists all mistakes."""
@@ -637,7 +635,7 @@ class CommandLine:
                 if self.is_group(override) and override.key_or_group not in block
             ]
             keys = list(_flatten(self._composed([*others, *groups])))
-            lacking = [one for one in self.overrides if self._is_unknown(one, keys)]
+            lacking = [own for own in self.overrides if self._is_unknown(own, keys)]
             unknown.append({override.key_or_group for override in lacking})
         everywhere = set.intersection(*unknown) if unknown else set()
         return [

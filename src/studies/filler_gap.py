@@ -147,9 +147,6 @@ def construction_frequencies(evidence: Evidence) -> dict[str, dict[str, float]]:
 # The paper tests two LSTMs, Google's and Gulordava's. What it says of both is claimed of all
 # models of a source here; what it says of one of them only is left out.
 
-# Number of cells that a reason names.
-_SHOWN = 4
-
 # An analysis and what is found in its estimates.
 _Effect = tuple[str, EffectFinder]
 
@@ -187,7 +184,7 @@ def _cells(keys: Sequence[tuple[str, str, str, str]]) -> str:
         f"{_model(model, corpus)}, {prose_name(name)}, {prose_name(metric)}"
         for metric, model, corpus, name in keys
     ]
-    return first_names(names, _SHOWN)
+    return first_names(names, 4)
 
 
 def _model(model: str, corpus: str) -> str:

@@ -3,7 +3,7 @@
 ``task=rescore`` and ``replicate`` call ``import_layout`` and ``published_suites``. Folders name
 models: ``lstm_outputs/trial1`` is a run of ``lstm``. Where a layout knows the training corpus, it
 is part of the name of a run; the corpus of a set of surprisals takes precedence. Materials are read
-in the ``*_files`` modules, files of surprisals in ``gardenpath.eval.published``.
+in the modules of the studies, files of surprisals in ``gardenpath.eval.published``.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from gardenpath.eval.published.pairing import Materials
 from gardenpath.eval.suites.suite import Suite
 from gardenpath.eval.suites.summary import RunName
 from gardenpath.studies.mandarin_files import OTHER_MODELS, load_mandarin
-from gardenpath.studies.reflexives_files import (
+from gardenpath.studies.reflexives import (
     EXPERIMENTS,
     Stimuli,
     count_other_labels,
     load_reflexives,
     read_bert,
 )
-from gardenpath.studies.suppression_files import load_suppression
+from gardenpath.studies.suppression import load_suppression
 from gardenpath.util import plural
 
 _XINHUA = re.compile(r"^hybrid1_outputs_(\w+)$")
@@ -69,8 +69,7 @@ def import_mandarin(
         name = _mandarin_name(folder, surprisals)
         for key, path in _files_by_key(folder, suites, importing).items():
             importing.add(name, suites[key], read_token_table(path), path, form)
-    where = [surprisals.path for surprisals in sets]
-    return importing.finish(where, "files such as lstm_outputs/trial0/surprisals_cls_none.tsv")
+    return importing.finish(sets, "files such as lstm_outputs/trial0/surprisals_cls_none.tsv")
 
 
 def _mandarin_name(folder: Path, surprisals: SurprisalSet) -> RunName:
@@ -144,8 +143,7 @@ def import_reflexives(
                 raise InputError(f"is the same suite as {paths[0].name}", path=paths[1])
             for path in paths:
                 _add_reflexives(importing, name, own, path, rules)
-    where = [surprisals.path for surprisals in sets]
-    return importing.finish(where, "files such as rnng/exp2-rc/herself_rnng.txt")
+    return importing.finish(sets, "files such as rnng/exp2-rc/herself_rnng.txt")
 
 
 def _holds_stimuli(folder: Path) -> bool:
@@ -194,8 +192,7 @@ def import_suppression(
                 name = replace(name, run=f"{prefix}/{run}")
             read = read_two_columns(path, own.whole.lengths)
             importing.add(name, own.whole, read, path, form, parts=own.suites)
-    where = [surprisals.path for surprisals in sets]
-    return importing.finish(where, "files such as center-embeddings/gulordava_output.tsv")
+    return importing.finish(sets, "files such as center-embeddings/gulordava_output.tsv")
 
 
 def _unit(rules: PairingRules) -> StatedUnit:

@@ -26,11 +26,11 @@ from gardenpath.studies.study import (
     PartSpec,
     StudyCell,
     StudySpec,
+    count_cell,
     depends,
     judged,
     mean_cell,
     names_or_none,
-    short_count,
     significant,
     stars,
     untested,
@@ -328,9 +328,7 @@ def _corpus_cells(evidence: Evidence) -> Iterator[StudyCell]:
     for row in table[table["split"] == "train"].to_dict("records"):
         for column in ("tokens", "vocabulary"):
             if row[column] is not None and not math.isnan(row[column]):
-                value = int(row[column])
-                text = short_count(value)
-                yield StudyCell(row=row["corpus"], column=column, value=value, text=text)
+                yield count_cell(int(row[column]), row=row["corpus"], column=column)
 
 
 def _network_cells(evidence: Evidence) -> Iterator[StudyCell]:

@@ -38,9 +38,6 @@ _FEWEST_PLACES = 20
 _FEWEST_SHARED = 3
 _OTHER_MODEL = 0.5
 
-# Largest sum of probabilities after the same words; above 1 because numbers are rounded.
-_LARGEST_SUM = 1.02
-
 
 def _beginnings(
     sentence: ScoredSentence, known: dict[tuple[int, str], int]
@@ -178,7 +175,7 @@ class RunBeginnings:
         """Refuse or note numbers that are too small to be surprisals in the stated unit."""
         for before, words in self._next.items():
             total = _total_probability(words)
-            if total <= _LARGEST_SUM:
+            if total <= 1.02:  # above 1 because numbers are rounded
                 continue
             first = self._first[max(before, 0)]
             which = "first words"
@@ -231,12 +228,6 @@ _BITS: dict[Unit, float] = {
 
 # By how many bits a surprisal may lie below zero: models in half precision are as inexact.
 ROUNDING_BITS = 0.01
-
-# From this many words on, numbers that are all between 0 and 1 are probabilities.
-_ENOUGH_WORDS = 100
-
-# Tolerance of the ratio of two runs by which a unit is recognised.
-_RATIO_TOLERANCE = 0.03
 
 
 def checked_in_bits(
@@ -308,7 +299,7 @@ def check_values(sentences: Sequence[ScoredSentence], path: Path) -> None:
     values = [v for sentence in sentences for v in sentence.values if not math.isnan(v)]
     if not values:
         raise InputError("contains no surprisals, only NaN", path=path)
-    if len(values) >= _ENOUGH_WORDS and max(values) <= 1:
+    if len(values) >= 100 and max(values) <= 1:
         problem = "all numbers are between 0 and 1: these are probabilities, not surprisals"
         raise InputError(problem, path=path)
     # A zero at the same place inside every sentence.
@@ -349,6 +340,6 @@ def unit_problem(ratio: float) -> str:
     units: tuple[Unit, ...] = ("nats", "log10")
     for unit in units:
         factor = 1 / _BITS[unit]
-        if any(abs(way / factor - 1) < _RATIO_TOLERANCE for way in (ratio, 1 / ratio)):
+        if any(abs(way / factor - 1) < 0.03 for way in (ratio, 1 / ratio)):
             return f"{factor:.3f}, the ratio of {unit} to bits"
     return ""

@@ -266,16 +266,12 @@ def sentence_spans(
     return [(end - length, end) for end, length in zip(ends, lengths, strict=True)]
 
 
-# Parts of the names of columns that say a unit.
-_BASES = ("bits", "nats", "log10")
-_LOG_PROB = ("log_prob", "logprob", "logp", "log_likelihood")
-
-
 def stated_unit(column: str, rules: PairingRules, path: Path) -> StatedUnit:
     """Return the unit from the name of the column or from the rules, which may not contradict."""
     name = column.lower()
-    base = next((base for base in _BASES if base in name), None)
-    is_log_prob = any(part in name for part in _LOG_PROB)
+    base = next((base for base in ("bits", "nats", "log10") if base in name), None)
+    log_probs = ("log_prob", "logprob", "logp", "log_likelihood")
+    is_log_prob = any(part in name for part in log_probs)
     if rules.unit is None:
         if base is None:
             raise InputError(
@@ -323,12 +319,6 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "seen": ("seen",),
 }
 _RUN_ROLES = ("run", "model", "corpus", "seed")
-
-# The surprisals of our own tables.
-_OWN_COLUMN = "surprisal_bits"
-
-# How programs write that there is no number.
-_MISSING = ("", "na", "n/a", "nan", "none", "null")
 
 _SEEN = {"1": True, "0": False, "true": True, "false": False, "yes": True, "no": False}
 
@@ -381,7 +371,7 @@ def read_words(
         path=path,
         form="table",
         unit=stated_unit(named["surprisal"], rules, path),
-        is_own=named["surprisal"] == _OWN_COLUMN and named["word"] == "word",
+        is_own=named["surprisal"] == "surprisal_bits" and named["word"] == "word",
         has_words=named["word"] is not None,
         runs=tuple(runs.values()),
     )
@@ -457,7 +447,7 @@ def _sentence(
     unseen = set()
     for token, (line, row) in zip(tokens, rows, strict=True):
         value = _cell(row, named["surprisal"])
-        is_missing = value.lower() in _MISSING
+        is_missing = value.lower() in ("", "na", "n/a", "nan", "none", "null")
         values.append(math.nan if is_missing else number_of(value, path, line))
         if named["seen"] is not None:
             seen = _cell(row, named["seen"])

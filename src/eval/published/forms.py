@@ -34,7 +34,6 @@ from gardenpath.store.files import read_text
 from gardenpath.util import enumeration
 
 JsonObject = Mapping[str, Any]
-_Reader = Callable[[Path, Unit | None], SurprisalFile]
 
 
 def is_json(path: Path) -> bool:
@@ -137,9 +136,6 @@ def _file(
 # first, or the one in ``prompt_token_ids``. ``logprobs`` of completions with ``echo`` has the lists
 # ``tokens`` and ``token_logprobs``, null for the first token.
 
-# What vLLM writes for a probability of zero, because JSON has no infinity.
-_ZERO_PROBABILITY = -9999.0
-
 _PROMPT = "prompt_logprobs"
 
 
@@ -240,7 +236,8 @@ def _echo_sentence(record: JsonObject, part: JsonObject, place: _Place) -> Score
 
 def _prompt_value(value: object, place: _Place) -> float:
     log_prob = place.log_prob(value)
-    return -math.inf if log_prob == _ZERO_PROBABILITY else log_prob
+    # JSON has no infinity: vLLM writes this for a probability of zero.
+    return -math.inf if log_prob == -9999.0 else log_prob
 
 
 # Samples of lm-evaluation-harness (``samples_TASK_DATE.jsonl``).
@@ -321,15 +318,11 @@ def _arguments(content: Any, place: _Place) -> list[list[str]]:
 
 
 def _is_minicons(record: object) -> bool:
-    return isinstance(record, list) and bool(record) and all(map(_is_score, record))
-
-
-def _is_score(entry: object) -> bool:
     return (
-        isinstance(entry, list)
-        and len(entry) in (2, 3)
-        and isinstance(entry[0], str)
-        and isinstance(entry[1], int | float)
+        isinstance(record, list)
+        and bool(record)
+        and all(isinstance(entry, list) and len(entry) in (2, 3) for entry in record)
+        and all(isinstance(part[0], str) and isinstance(part[1], int | float) for part in record)
     )
 
 
@@ -437,6 +430,7 @@ def _region_sentence(item: JsonObject, condition: JsonObject, place: _Place) -> 
 
 
 # Tables and LM Zoo's form are told from these by their first character.
+_Reader = Callable[[Path, Unit | None], SurprisalFile]
 _FORMS: Mapping[SurprisalForm, tuple[Callable[[object], bool], _Reader]] = {
     "lm_eval": (_is_lm_eval, _read_lm_eval),
     "vllm": (_is_vllm, _read_vllm),

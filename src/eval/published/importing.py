@@ -27,7 +27,13 @@ from gardenpath.eval.published.checks import (
     numbers_digest,
     unit_problem,
 )
-from gardenpath.eval.published.files import PairingRules, ScoredSentence, StatedRun, StatedUnit
+from gardenpath.eval.published.files import (
+    PairingRules,
+    ScoredSentence,
+    StatedRun,
+    StatedUnit,
+    SurprisalSet,
+)
 from gardenpath.eval.published.pairing import Difference, Materials, Paired, pair
 from gardenpath.eval.suites.formula import WHOLE_SENTENCE
 from gardenpath.eval.suites.suite import Suite
@@ -150,7 +156,10 @@ def copies(runs: Sequence[ImportedRun]) -> list[str]:
         copied = sorted(suite for suite in common if digests[name][suite] == digests[other][suite])
         if not copied:
             continue
-        is_mistake = len(copied) < len(common) or not _is_deterministic(name, other, digests)
+        runs_of_model = [n for n in digests if (n.model, n.corpus) == (name.model, name.corpus)]
+        is_deterministic = all(digests[run] == digests[name] for run in runs_of_model)
+        is_deterministic &= other in runs_of_model
+        is_mistake = len(copied) < len(common) or not is_deterministic
         if is_mistake and not long.isdisjoint(copied):
             raise InputError(
                 f"has the same surprisals as {other.run} on {copied[0]}"
@@ -160,15 +169,6 @@ def copies(runs: Sequence[ImportedRun]) -> list[str]:
             )
         notes.append(f"{name.run} and {other.run} have the same surprisals")
     return notes
-
-
-def _is_deterministic(
-    name: RunName, other: RunName, digests: Mapping[RunName, Mapping[str, str]]
-) -> bool:
-    if (name.model, name.corpus) != (other.model, other.corpus):
-        return False
-    runs = [run for run in digests if (run.model, run.corpus) == (name.model, name.corpus)]
-    return all(digests[run] == digests[name] for run in runs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,7 +318,9 @@ class Importing:
                 self.apart[name.run] += 1
             else:
                 beginnings.add(read, materials.suite.name, path)
-        if count and any(map(_compares_sentences, parts or (materials.suite,))):
+        predictions = [own for suite in parts or (materials.suite,) for own in suite.predictions]
+        terms = itertools.chain(*(prediction.formula.terms for prediction in predictions))
+        if count and any(term.region == WHOLE_SENTENCE for term in terms):
             self.notes.append(
                 f"{path}: first words are not scored, so comparisons of whole sentences are "
                 "undefined"
@@ -413,12 +415,12 @@ class Importing:
             contradicting=contradicting or {},
         )
 
-    def finish(self, where: Sequence[Path], expected: str) -> Imported:
+    def finish(self, sets: Sequence[SurprisalSet], expected: str) -> Imported:
         """Return the import; raise an error if no file belongs to the materials."""
         if not self.runs:
             raise InputError(
                 "contains no surprisals for these suites",
-                path=", ".join(map(str, where)),
+                path=", ".join(str(surprisals.path) for surprisals in sets),
                 remedy=f"expected {expected}",
             )
         runs = with_ranks(self.runs)
@@ -491,11 +493,6 @@ class Importing:
         if not self.rules.words:
             mistakes.append("numbers of other sentences, in files without words (words=false)")
         return mistakes
-
-
-def _compares_sentences(suite: Suite) -> bool:
-    terms = (term for prediction in suite.predictions for term in prediction.formula.terms)
-    return any(term.region == WHOLE_SENTENCE for term in terms)
 
 
 def _hash_of(path: Path) -> str:

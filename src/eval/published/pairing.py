@@ -203,23 +203,17 @@ class _Doubt:
         return same_words(words[:-1], tokens) or same_words(words, tokens[:-1])
 
 
+@dataclass
 class _Pairing:
-    def __init__(
-        self,
-        materials: Materials,
-        sentences: Sequence[ScoredSentence],
-        rules: PairingRules,
-        path: Path,
-    ) -> None:
-        self.materials = materials
-        self.sentences = sentences
-        self.rules = rules
-        self.path = path
-        self.counts: Counter[str] = Counter()
-        self.rows: list[tuple[float, ...]] = []
-        self.replaced: dict[int, Variant] = {}
-        self.accepted: list[Difference] = []
-        self.unknown: set[str] = set()
+    materials: Materials
+    sentences: Sequence[ScoredSentence]
+    rules: PairingRules
+    path: Path
+    counts: Counter[str] = field(default_factory=Counter)
+    rows: list[tuple[float, ...]] = field(default_factory=list)
+    replaced: dict[int, Variant] = field(default_factory=dict)
+    accepted: list[Difference] = field(default_factory=list)
+    unknown: set[str] = field(default_factory=set)
 
     def result(self) -> Paired:
         materials = self.materials

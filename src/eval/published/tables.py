@@ -89,9 +89,8 @@ def import_tables(
                         pairing=pairing, unit=file.unit, is_own=file.is_own, is_published=False
                     )
                     importing.add(name, materials, scored, path, how)
-    where = [source.path for source in sets]
     example = f"{_file_name(suites[0])}.tsv" if suites else "a table"
-    return importing.finish(where, f"a table with rows, or tables such as {example}")
+    return importing.finish(sets, f"a table with rows, or tables such as {example}")
 
 
 def _files(
