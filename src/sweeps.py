@@ -209,12 +209,9 @@ _REPLACED = ("hydra/launcher=", "hydra.launcher.", "hydra.job.env_set", "hydra.s
 
 
 def run_in_processes(
-    source: ConfigSource,
-    jobs: Sequence[JobArguments],
-    *,
-    count: int,
+    source: ConfigSource, jobs: Sequence[JobArguments], *, count: int,
     environment: Mapping[str, str],
-) -> list[JobOutcome]:
+) -> list[JobOutcome]:  # fmt: skip
     """Run at most ``count`` jobs at a time; negative numbers count down from that of the cores."""
     most = max(1, available_cores() + 1 + count if count < 0 else count)
     # A process needs variables such as OMP_NUM_THREADS before it loads its libraries.
@@ -294,13 +291,10 @@ def run_in_queue(launcher: Any, jobs: Sequence[JobArguments]) -> list[JobOutcome
     executor = _executor(launcher)
     state = Singleton.get_state()
     submitted = executor.map_array(
-        launcher,
-        [list(overrides) for overrides in jobs],
-        ["hydra.sweep.dir"] * len(jobs),
-        range(len(jobs)),
-        [f"job_id_for_{number}" for number in range(len(jobs))],
+        launcher, [list(overrides) for overrides in jobs], ["hydra.sweep.dir"] * len(jobs),
+        range(len(jobs)), [f"job_id_for_{number}" for number in range(len(jobs))],
         [state] * len(jobs),
-    )
+    )  # fmt: skip
     ids = ", ".join(dict.fromkeys(job.job_id.partition("_")[0] for job in submitted))
     logs = submitted[0].paths.folder.parent
     text = f"{plural(len(jobs), 'job')} submitted ({ids}); logs: {logs}"

@@ -158,13 +158,9 @@ class ModelShelf:
     def _find(self, *references: str) -> Runs:
         settings = self._settings
         return find(
-            *references,
-            device=settings.device,
-            search=settings.search,
-            cache=settings.surprisals,
-            unfinished=settings.unfinished == "include",
-            boundary=settings.boundary,
-        )
+            *references, device=settings.device, search=settings.search, cache=settings.surprisals,
+            unfinished=settings.unfinished == "include", boundary=settings.boundary,
+        )  # fmt: skip
 
     @property
     def models(self) -> dict[str, LoadedModel]:

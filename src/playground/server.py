@@ -418,14 +418,10 @@ class PlaygroundServer(uvicorn.Server):
         app = playground_app(shelf, self._turns, limits)
         super().__init__(
             uvicorn.Config(
-                app,
-                lifespan="off",
-                log_level="warning",
-                access_log=False,
-                server_header=False,
+                app, lifespan="off", log_level="warning", access_log=False, server_header=False,
                 timeout_graceful_shutdown=3,
             )
-        )
+        )  # fmt: skip
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the server."""

@@ -216,15 +216,10 @@ def shared_tokenizer(
         single=f"{BEGIN} $A", special_tokens=[(BEGIN, BEGIN_ID)]
     )
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=fast,
-        bos_token=BEGIN,
-        eos_token=END,
-        unk_token=UNKNOWN,
-        pad_token=PAD,
-        padding_side="right",
-        clean_up_tokenization_spaces=False,
+        tokenizer_object=fast, bos_token=BEGIN, eos_token=END, unk_token=UNKNOWN, pad_token=PAD,
+        padding_side="right", clean_up_tokenization_spaces=False,
         **({} if most is None else {"model_max_length": most}),
-    )
+    )  # fmt: skip
     return tokenizer, _share_of_ties(tokenizer, vocabulary, subwords)
 
 

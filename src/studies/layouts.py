@@ -109,12 +109,9 @@ def _files_by_key(
 
 
 def import_reflexives(
-    materials: Sequence[Path],
-    sets: Sequence[SurprisalSet],
-    rules: PairingRules,
-    *,
+    materials: Sequence[Path], sets: Sequence[SurprisalSet], rules: PairingRules, *,
     conditions: ConditionSource = "sentences",
-) -> Imported:
+) -> Imported:  # fmt: skip
     """Import surprisals for the published reflexive stimuli (Hu et al. 2020).
 
     Below every set, folders with a folder for each experiment are models:
@@ -218,13 +215,9 @@ _LAYOUTS = {
 
 
 def import_layout(
-    name: str,
-    materials: Sequence[Path],
-    sets: Sequence[SurprisalSet],
-    rules: PairingRules,
-    *,
+    name: str, materials: Sequence[Path], sets: Sequence[SurprisalSet], rules: PairingRules, *,
     conditions: ConditionSource = "sentences",
-) -> Imported:
+) -> Imported:  # fmt: skip
     """Import the surprisals of a study in its published layout."""
     layout = _layout(name)
     if layout == "reflexives":

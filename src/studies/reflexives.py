@@ -543,12 +543,9 @@ class _Judge:
 
 
 def _distractors(
-    experiment: str,
-    models: Models,
-    against: Sequence[str],
-    claimed: Literal["higher", "equal"],
+    experiment: str, models: Models, against: Sequence[str], claimed: Literal["higher", "equal"],
     evidence: Evidence,
-) -> Judgement:
+) -> Judgement:  # fmt: skip
     """Judge whether the distractor effect at *herself* is significantly higher than at others.
 
     If ``equal`` is claimed, judge whether the two do not differ significantly.

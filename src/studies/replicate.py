@@ -101,14 +101,9 @@ _COUNTED_WORDS = ("themselves", "himself", "herself")
 
 
 def study_evidence(
-    study: str,
-    source: str,
-    results: Results,
-    *,
-    corpora: CorpusTables | None = None,
-    correction: Correction | None = None,
-    weights: Weighting = "none",
-) -> Evidence:
+    study: str, source: str, results: Results, *, corpora: CorpusTables | None = None,
+    correction: Correction | None = None, weights: Weighting = "none",
+) -> Evidence:  # fmt: skip
     """Return the data of one source of a study, with the results of the study's analyses.
 
     ``correction`` adjusts p values for the number of tests of each analysis, ``weights`` are those
@@ -159,14 +154,9 @@ def _with_enough_items(
 
 
 def corpus_tables(
-    runs: Sequence[Run],
-    corpora: Sequence[DataSettings],
-    *,
-    cache: Path,
-    perplexity: bool,
-    marginal: int | None,
-    allow_unknown: bool = False,
-) -> CorpusTables:
+    runs: Sequence[Run], corpora: Sequence[DataSettings], *, cache: Path, perplexity: bool,
+    marginal: int | None, allow_unknown: bool = False,
+) -> CorpusTables:  # fmt: skip
     """Describe the named corpora, and the networks of runs.
 
     With ``perplexity``, that of all runs on the first corpus is measured, too; ``marginal`` is the
@@ -248,26 +238,15 @@ class Replication:
 
 
 def study(
-    name: str,
-    *,
-    surprisals: SurprisalPaths | None = None,
-    materials: MaterialPaths | None = None,
-    runs: Sequence[Run] = (),
-    corpora: Sequence[DataSettings] = (),
-    suites: Sequence[str] | None = None,
-    in_vocabulary: bool = False,
-    items: int | None = None,
-    released_items: ItemChoice = "paper",
-    conditions: ConditionSource = "sentences",
-    pairing: PairingRules | None = None,
-    correction: Correction | None = None,
-    weights: Weighting = "none",
-    ties: Ties | TieRule = "exact",
-    min_items: int = MIN_ITEMS,
-    allow_unknown: bool = False,
-    marginal_sentences: int | None = 100,
+    name: str, *, surprisals: SurprisalPaths | None = None, materials: MaterialPaths | None = None,
+    runs: Sequence[Run] = (), corpora: Sequence[DataSettings] = (),
+    suites: Sequence[str] | None = None, in_vocabulary: bool = False, items: int | None = None,
+    released_items: ItemChoice = "paper", conditions: ConditionSource = "sentences",
+    pairing: PairingRules | None = None, correction: Correction | None = None,
+    weights: Weighting = "none", ties: Ties | TieRule = "exact", min_items: int = MIN_ITEMS,
+    allow_unknown: bool = False, marginal_sentences: int | None = 100,
     cache: str | Path = ".cache/corpora",
-) -> Replication:
+) -> Replication:  # fmt: skip
     """Compute the tables, figures and claims of a published study.
 
     ``name`` is ``mandarin``, ``reflexives``, ``suppression`` or ``filler_gap``. ``surprisals`` and

@@ -55,12 +55,9 @@ def _beginnings(
 
 
 def check_beginnings(
-    sentences: Sequence[ScoredSentence],
-    path: Path,
-    *,
-    shifts: bool = True,
+    sentences: Sequence[ScoredSentence], path: Path, *, shifts: bool = True,
     most_different: float = MOST_DIFFERENT,
-) -> None:
+) -> None:  # fmt: skip
     """Refuse numbers that do not belong to the words (see the module).
 
     ``shifts=False`` accepts equal surprisals of different words, as in small artificial grammars.

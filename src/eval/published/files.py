@@ -326,12 +326,9 @@ _Rows = list[tuple[int, Mapping[str, str]]]
 
 
 def read_words(
-    path: Path,
-    rules: PairingRules,
-    columns: Mapping[str, str],
-    usual: Mapping[str, str] | None = None,
-    selecting: Sequence[str] = (),
-) -> SurprisalFile:
+    path: Path, rules: PairingRules, columns: Mapping[str, str],
+    usual: Mapping[str, str] | None = None, selecting: Sequence[str] = (),
+) -> SurprisalFile:  # fmt: skip
     """Read a table of any of these forms; edge tokens are kept.
 
     ``columns`` maps roles to names of columns, which must be in the table; ``usual`` are further
@@ -368,13 +365,10 @@ def read_words(
         sentences = runs.setdefault((run, model, corpus, seed), new).sentences
         sentences.append(_sentence(rows, named, kept, path))
     return SurprisalFile(
-        path=path,
-        form="table",
-        unit=stated_unit(named["surprisal"], rules, path),
+        path=path, form="table", unit=stated_unit(named["surprisal"], rules, path),
         is_own=named["surprisal"] == "surprisal_bits" and named["word"] == "word",
-        has_words=named["word"] is not None,
-        runs=tuple(runs.values()),
-    )
+        has_words=named["word"] is not None, runs=tuple(runs.values()),
+    )  # fmt: skip
 
 
 def is_token_table(path: Path) -> bool:
@@ -455,15 +449,10 @@ def _sentence(
                 raise InputError(f"seen is {seen!r}, not 1 or 0", path=path, line=line)
             unseen |= set() if _SEEN[seen.lower()] else {token}
     return ScoredSentence(
-        tokens,
-        tuple(values),
-        rows[0][0],
-        suite=_cell(first, named["suite"]),
-        item=_cell(first, named["item"]),
-        condition=_cell(first, named["condition"]),
-        unseen=frozenset(unseen),
-        cells={name: first[name] for name in kept},
-    )
+        tokens, tuple(values), rows[0][0], suite=_cell(first, named["suite"]),
+        item=_cell(first, named["item"]), condition=_cell(first, named["condition"]),
+        unseen=frozenset(unseen), cells={name: first[name] for name in kept},
+    )  # fmt: skip
 
 
 def _check_numbers(rows: _Rows, column: str | None, path: Path) -> None:
@@ -511,12 +500,9 @@ def _without_header(path: Path, width: int, rules: PairingRules) -> SurprisalFil
             raise InputError(problem, path=path, line=line)
         rows.append((fields[0] if width == 2 else "", number_of(fields[-1], path, line), line))
     return SurprisalFile(
-        path=path,
-        form="table",
-        unit=stated_unit("", rules, path),
-        has_words=width == 2,
+        path=path, form="table", unit=stated_unit("", rules, path), has_words=width == 2,
         runs=(FileRun(sentences=[_joined(rows)]),),
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

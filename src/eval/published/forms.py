@@ -111,14 +111,9 @@ class _Place:
 
 
 def _file(
-    path: Path,
-    form: SurprisalForm,
-    sentences: list[ScoredSentence],
-    usual: Unit,
-    unit: Unit | None,
-    *,
-    is_by_text: bool = True,
-) -> SurprisalFile:
+    path: Path, form: SurprisalForm, sentences: list[ScoredSentence], usual: Unit,
+    unit: Unit | None, *, is_by_text: bool = True,
+) -> SurprisalFile:  # fmt: skip
     """Return a file in the unit of its form, or in the one that the user states."""
     if unit is None:
         stated = StatedUnit(unit=usual, source=f"the form {form}")
@@ -485,13 +480,9 @@ def form_of(path: Path, form: SurprisalForm = "auto") -> SurprisalForm:
 
 
 def read_file(
-    path: Path,
-    form: SurprisalForm,
-    rules: PairingRules,
-    columns: Mapping[str, str] | None = None,
-    usual: Mapping[str, str] | None = None,
-    selecting: Sequence[str] = (),
-) -> SurprisalFile:
+    path: Path, form: SurprisalForm, rules: PairingRules, columns: Mapping[str, str] | None = None,
+    usual: Mapping[str, str] | None = None, selecting: Sequence[str] = (),
+) -> SurprisalFile:  # fmt: skip
     """Read a file of any form; tokens of all forms but tables are readable text afterwards.
 
     The last three are for tables (see :func:`read_words`).

@@ -287,15 +287,9 @@ class Importing:
     searched: set[RunName] = field(default_factory=set)
 
     def add(
-        self,
-        name: RunName,
-        materials: Materials,
-        sentences: Sequence[ScoredSentence],
-        path: Path,
-        form: FileForm,
-        *,
-        parts: Sequence[Suite] = (),
-    ) -> None:
+        self, name: RunName, materials: Materials, sentences: Sequence[ScoredSentence], path: Path,
+        form: FileForm, *, parts: Sequence[Suite] = (),
+    ) -> None:  # fmt: skip
         """Check the sentences of a file, pair them with the materials, and add them as a run.
 
         If one file has several suites, ``materials`` has the items of all of them, and ``parts``
@@ -332,45 +326,26 @@ class Importing:
         for suite, rows in _divided(paired, parts):
             self.runs.append(
                 ImportedRun(
-                    name=name,
-                    suite=suite,
-                    rows=rows,
-                    unknown=unknown,
-                    tokens=tokens,
+                    name=name, suite=suite, rows=rows, unknown=unknown, tokens=tokens,
                     is_searched=name in self.searched,
                 )
-            )
+            )  # fmt: skip
         self._record(name, materials, paired, path, form, count)
 
     def _record(
-        self,
-        name: RunName,
-        materials: Materials,
-        paired: Paired,
-        path: Path,
-        form: FileForm,
+        self, name: RunName, materials: Materials, paired: Paired, path: Path, form: FileForm,
         count: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.receipts.append(
             SurprisalReceipt(
-                path=str(path),
-                sha256=_hash_of(path),
-                run=name.run,
-                suite=materials.suite.name,
-                materials=str(materials.path),
-                pairing=form.pairing,
-                unit=form.unit.unit,
-                unit_from=form.unit.source,
-                sentences=len(paired.rows),
-                equal=paired.equal,
-                respelt=paired.respelt,
-                joined=paired.joined,
-                not_scored=count,
-                is_masked=not form.is_left_to_right,
-                accepted=paired.accepted,
+                path=str(path), sha256=_hash_of(path), run=name.run, suite=materials.suite.name,
+                materials=str(materials.path), pairing=form.pairing, unit=form.unit.unit,
+                unit_from=form.unit.source, sentences=len(paired.rows), equal=paired.equal,
+                respelt=paired.respelt, joined=paired.joined, not_scored=count,
+                is_masked=not form.is_left_to_right, accepted=paired.accepted,
                 boundary=self.boundaries.get(name, (None, path))[0],
             )
-        )
+        )  # fmt: skip
 
     def state(self, name: RunName, stated: StatedRun | None, path: Path) -> None:
         """Record what a file says about a run; None if it says nothing.
@@ -399,21 +374,15 @@ class Importing:
             )
 
     def used(
-        self,
-        path: Path,
-        suites: Sequence[Suite],
-        conditions: str,
+        self, path: Path, suites: Sequence[Suite], conditions: str,
         contradicting: Mapping[str, int] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Record a file of materials; ``contradicting`` counts rows whose labels are wrong."""
         self.materials[str(path)] = MaterialsReceipt(
-            path=str(path),
-            sha256=_hash_of(path),
-            suites=tuple(suite.name for suite in suites),
+            path=str(path), sha256=_hash_of(path), suites=tuple(suite.name for suite in suites),
             sentences=sum(len(item.variants) for suite in suites for item in suite.items),
-            conditions=conditions,
-            contradicting=contradicting or {},
-        )
+            conditions=conditions, contradicting=contradicting or {},
+        )  # fmt: skip
 
     def finish(self, sets: Sequence[SurprisalSet], expected: str) -> Imported:
         """Return the import; raise an error if no file belongs to the materials."""
@@ -427,14 +396,10 @@ class Importing:
         check_units(runs)
         sums = [note for run in self.beginnings.values() for note in run.check_sums()]
         receipt = Receipt(
-            layout=self.layout,
-            rules=asdict(self.rules),
-            materials=tuple(self.materials.values()),
-            surprisals=tuple(self.receipts),
-            left_out=tuple(self.left_out),
-            exceptions=tuple(self.exceptions),
-            unchecked=tuple(self._unchecked()),
-        )
+            layout=self.layout, rules=asdict(self.rules), materials=tuple(self.materials.values()),
+            surprisals=tuple(self.receipts), left_out=tuple(self.left_out),
+            exceptions=tuple(self.exceptions), unchecked=tuple(self._unchecked()),
+        )  # fmt: skip
         apart = [
             f"{run}: {plural(count, 'file')} of other models than the rest, as published"
             for run, count in self.apart.items()

@@ -236,14 +236,10 @@ class _Pairing:
         if self.replaced or materials.labels:
             suite, rows = self._as_scored()
         return Paired(
-            suite=suite,
-            rows=tuple(rows),
-            unknown=frozenset(self.unknown),
-            equal=self.counts["equal"],
-            respelt=self.counts["respelt"],
-            joined=self.counts["joined"],
-            accepted=tuple(self.accepted),
-        )
+            suite=suite, rows=tuple(rows), unknown=frozenset(self.unknown),
+            equal=self.counts["equal"], respelt=self.counts["respelt"],
+            joined=self.counts["joined"], accepted=tuple(self.accepted),
+        )  # fmt: skip
 
     def _matches(self, place: int) -> bool:
         """Record the surprisals of a sentence if its tokens spell the words of the materials."""

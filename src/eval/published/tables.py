@@ -50,13 +50,9 @@ _SUFFIXES = (*_TABLES, ".json", ".jsonl")
 
 
 def import_tables(
-    suites: Sequence[Suite],
-    sets: Sequence[SurprisalSet],
-    rules: PairingRules,
-    *,
-    columns: Mapping[str, str] | None = None,
-    form: SurprisalForm = "auto",
-) -> Imported:
+    suites: Sequence[Suite], sets: Sequence[SurprisalSet], rules: PairingRules, *,
+    columns: Mapping[str, str] | None = None, form: SurprisalForm = "auto",
+) -> Imported:  # fmt: skip
     """Import surprisals of the sentences of suites from tables (see the module).
 
     ``columns`` maps roles (``word``, ``surprisal``, …) to names of columns. Sentences are found by
@@ -94,12 +90,9 @@ def import_tables(
 
 
 def _files(
-    root: Path,
-    suites: Sequence[Suite],
-    has_columns: bool,
-    form: SurprisalForm,
+    root: Path, suites: Sequence[Suite], has_columns: bool, form: SurprisalForm,
     importing: Importing,
-) -> list[tuple[Path, Path, Sequence[Suite]]]:
+) -> list[tuple[Path, Path, Sequence[Suite]]]:  # fmt: skip
     """Return the tables, each with the folder that names its run, and the suites it may have.
 
     In a folder without tables that are named after suites, every table of words is a run.
@@ -405,13 +398,9 @@ class ScoredWords:
 
 
 def read_scored_words(
-    path: Path,
-    form: SurprisalForm,
-    rules: PairingRules,
-    *,
-    sentences: Sequence[Words] | None = None,
-    run: str | None = None,
-) -> ScoredWords:
+    path: Path, form: SurprisalForm, rules: PairingRules, *,
+    sentences: Sequence[Words] | None = None, run: str | None = None,
+) -> ScoredWords:  # fmt: skip
     """Read a file of a form other than our own tables.
 
     ``sentences`` are those that were scored. Files that contain the text of sentences may be in
