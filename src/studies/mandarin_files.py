@@ -237,11 +237,9 @@ def load_mandarin(folders: Sequence[Path]) -> dict[str, Materials]:
         if paths:
             suites[key] = read_mandarin_suite(paths[0], layout, modifier)
     if not suites:
-        raise InputError(
-            "contains no Mandarin suite",
-            path=", ".join(map(str, folders)),
-            remedy="suites are text files such as cls_none_txt.txt, in any subfolder",
-        )
+        problem = "contains no Mandarin suite"
+        remedy = "suites are text files such as cls_none_txt.txt, in any subfolder"
+        raise InputError(problem, path=", ".join(map(str, folders)), remedy=remedy)
     check_sisters(suites.values())
     return suites
 

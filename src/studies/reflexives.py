@@ -153,11 +153,9 @@ def load_reflexives(
         stimuli[key] = read_stimuli(path, conditions)
     if not stimuli:
         known = ", ".join(EXPERIMENTS)
-        raise InputError(
-            "contains no reflexive stimuli",
-            path=", ".join(map(str, folders)),
-            remedy=f"stimuli are tables such as exp2-rc/herself.csv; experiments: {known}",
-        )
+        problem = "contains no reflexive stimuli"
+        remedy = f"stimuli are tables such as exp2-rc/herself.csv; experiments: {known}"
+        raise InputError(problem, path=", ".join(map(str, folders)), remedy=remedy)
     return stimuli
 
 

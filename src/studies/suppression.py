@@ -142,11 +142,8 @@ def load_suppression(folders: Sequence[Path]) -> dict[str, SuppressionFile]:
         read = _gaps if "filler" in name else _orders
         files[name] = read(path, sentences, lines)
     if not files:
-        raise InputError(
-            "contains no materials",
-            path=", ".join(map(str, folders)),
-            remedy="materials are center-embeddings/input.txt and the like",
-        )
+        remedy = "materials are center-embeddings/input.txt and the like"
+        raise InputError("contains no materials", path=", ".join(map(str, folders)), remedy=remedy)
     return files
 
 

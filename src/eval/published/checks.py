@@ -96,11 +96,9 @@ def check_beginnings(
             "models that are not left-to-right",
         )
     if shifts and branches >= _FEWEST_PLACES and equal > _SHIFTED * branches:
-        raise InputError(
-            f"{equal} of {branches} words that differ after equal words have equal surprisals",
-            path=path,
-            remedy="the numbers are shifted by one word; prefixes=false accepts them",
-        )
+        problem = f"{equal} of {branches} words that differ after equal words have equal surprisals"
+        remedy = "the numbers are shifted by one word; prefixes=false accepts them"
+        raise InputError(problem, path=path, remedy=remedy)
 
 
 def numbers_digest(sentences: Iterable[ScoredSentence]) -> str:
@@ -182,13 +180,11 @@ class RunBeginnings:
             problem = f"the probabilities of {which} sum to {total:.2f}"
             if not self.is_strict:
                 return [f"{self.run}: {problem}; the numbers may be in another unit"]
-            raise InputError(
-                problem,
-                path=first.path,
-                line=first.sentence.line,
-                remedy="the numbers are in another unit; name it by unit=nats or unit=log10, or "
-                "set prefixes=false for models that are not left-to-right",
+            remedy = (
+                "the numbers are in another unit; name it by unit=nats or unit=log10, or "
+                "set prefixes=false for models that are not left-to-right"
             )
+            raise InputError(problem, path=first.path, line=first.sentence.line, remedy=remedy)
         return []
 
 
@@ -304,12 +300,9 @@ def check_values(sentences: Sequence[ScoredSentence], path: Path) -> None:
     for place in (1, 2, -3, -2):
         if len(long) >= 3 and all(sentence.values[place] == 0 for sentence in long):
             which = f"word {place + 1}" if place > 0 else f"word {-place} from the end"
-            raise InputError(
-                f"the surprisal of {which} is 0 in every sentence",
-                path=path,
-                line=long[0].line,
-                remedy="numbers and words are shifted against each other",
-            )
+            problem = f"the surprisal of {which} is 0 in every sentence"
+            remedy = "numbers and words are shifted against each other"
+            raise InputError(problem, path=path, line=long[0].line, remedy=remedy)
 
 
 def not_scored(sentences: Sequence[ScoredSentence]) -> tuple[list[ScoredSentence], int]:

@@ -257,11 +257,9 @@ def sentence_spans(
         parts = [list(run) for is_mark, run in runs if not is_mark]
         return [(part[0], part[-1] + 1) for part in parts]
     if len(tokens) != sum(lengths):
-        raise InputError(
-            f"has {len(tokens)} words, but the materials have {sum(lengths)}",
-            path=path,
-            remedy="mark the ends of sentences by <eos>, or add a column sentence_id",
-        )
+        problem = f"has {len(tokens)} words, but the materials have {sum(lengths)}"
+        remedy = "mark the ends of sentences by <eos>, or add a column sentence_id"
+        raise InputError(problem, path=path, remedy=remedy)
     ends = itertools.accumulate(lengths)
     return [(end - length, end) for end, length in zip(ends, lengths, strict=True)]
 
@@ -343,12 +341,8 @@ def read_words(
         return _without_header(path, width, rules)
     table = read_csv_table(path)
     if lacking := [name for name in columns.values() if name not in table.header]:
-        raise InputError(
-            f"has no column {lacking[0]!r}",
-            path=path,
-            line=table.line,
-            remedy=f"its columns: {', '.join(table.header)}",
-        )
+        remedy = f"its columns: {', '.join(table.header)}"
+        raise InputError(f"has no column {lacking[0]!r}", path=path, line=table.line, remedy=remedy)
     chosen = {k: name for k, name in (usual or {}).items() if name in table.header} | {**columns}
     named = {role: chosen.get(role) or table.column(names) for role, names in ROLES.items()}
     if named["surprisal"] is None:
@@ -415,11 +409,8 @@ def _grouped(
         rows = list(group)
         if key in groups and number is None:
             shown = ", ".join(f"{name} {text}" for name, text in zip(keys, key, strict=True))
-            raise InputError(
-                f"rows of one sentence ({shown}) are not together, or a sentence occurs twice",
-                path=table.path,
-                line=rows[0][0],
-            )
+            problem = f"rows of one sentence ({shown}) are not together, or a sentence occurs twice"
+            raise InputError(problem, path=table.path, line=rows[0][0])
         groups.setdefault(key, []).extend(rows)
     for rows in groups.values():
         # The variants of an item and condition count their words anew.
@@ -485,11 +476,9 @@ def _fields(text: str) -> list[str]:
 
 def _without_header(path: Path, width: int, rules: PairingRules) -> SurprisalFile:
     if width == 1 and rules.words:
-        raise InputError(
-            "contains numbers without words, which cannot be compared with the suite",
-            path=path,
-            remedy="add the words, or set words=false to accept the numbers in their order",
-        )
+        problem = "contains numbers without words, which cannot be compared with the suite"
+        remedy = "add the words, or set words=false to accept the numbers in their order"
+        raise InputError(problem, path=path, remedy=remedy)
     rows = []
     for line, text in enumerate(read_lines(path), start=1):
         if not text.strip() or text.startswith("#"):

@@ -336,11 +336,8 @@ def _read_minicons(path: Path, unit: Unit | None) -> SurprisalFile:
     # One sentence alone is a list of scores.
     for number, entries in enumerate([documents] if _is_minicons(documents) else documents, 1):
         if not _is_minicons(entries):
-            raise InputError(
-                f"sentence {number} is not a list of [token, score] or [token, score, rank]",
-                path=path,
-                line=number,
-            )
+            problem = f"sentence {number} is not a list of [token, score] or [token, score, rank]"
+            raise InputError(problem, path=path, line=number)
         place = _Place(path, number)
         values = [place.log_prob(entry[1]) for entry in entries]
         sentences.append(place.scored([entry[0] for entry in entries], values))
@@ -409,11 +406,9 @@ def _region_sentence(item: JsonObject, condition: JsonObject, place: _Place) -> 
         content = _object(region, place.path).get("content")
         value = region.get(_METRIC)
         if not isinstance(content, str) or not isinstance(value, Mapping) or "sum" not in value:
-            raise InputError(
-                f"{where}: a region has no content or no sum in metric_value",
-                path=place.path,
-                remedy="compute it with the metric 'sum' or 'all'",
-            )
+            problem = f"{where}: a region has no content or no sum in metric_value"
+            remedy = "compute it with the metric 'sum' or 'all'"
+            raise InputError(problem, path=place.path, remedy=remedy)
         total = math.nan if value["sum"] is None else place.log_prob(value["sum"])
         if content.strip():
             tokens.append(content)
@@ -466,11 +461,8 @@ def form_of(path: Path, form: SurprisalForm = "auto") -> SurprisalForm:
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise InputError(
-            f"fits several forms: {enumeration(fitting)}",
-            path=path,
-            remedy=f"name the one to read, as in form={fitting[0]}",
-        )
+        remedy = f"name the one to read, as in form={fitting[0]}"
+        raise InputError(f"fits several forms: {enumeration(fitting)}", path=path, remedy=remedy)
     raise InputError(
         "is JSON in no known form of surprisals",
         path=path,

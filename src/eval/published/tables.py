@@ -205,11 +205,8 @@ def _whole_sentences(suite: Suite, path: Path) -> Suite:
     """Return a suite in which every sentence is one unit; it must compare whole sentences only."""
     terms = [term for prediction in suite.predictions for term in prediction.formula.terms]
     if len(suite.regions) > 1 and any(term.region != WHOLE_SENTENCE for term in terms):
-        raise InputError(
-            f"has one number per sentence, but suite {suite.name} compares regions",
-            path=path,
-            remedy="give the surprisals of words",
-        )
+        problem = f"has one number per sentence, but suite {suite.name} compares regions"
+        raise InputError(problem, path=path, remedy="give the surprisals of words")
     _require_sums(suite, path)
     others = [()] * (len(suite.regions) - 1)
     items = tuple(
@@ -309,11 +306,9 @@ def _by_suite(
         return [(suites[0], list(sentences), _pairing(sentences))]
     sizes = [sum(len(item.variants) for item in suite.items) for suite in suites]
     if len(sentences) != sum(sizes):
-        raise InputError(
-            f"has {len(sentences)} sentences, but the {len(suites)} suites have {sum(sizes)}",
-            path=path,
-            remedy="add a column 'suite', or name tables after suites",
-        )
+        problem = f"has {len(sentences)} sentences, but the {len(suites)} suites have {sum(sizes)}"
+        remedy = "add a column 'suite', or name tables after suites"
+        raise InputError(problem, path=path, remedy=remedy)
     left = iter(sentences)
     return [
         (suite, [next(left) for _ in range(size)], "order of suites and sentences")
@@ -409,21 +404,16 @@ def read_scored_words(
     file = read_file(path, form, rules)
     scored = _sentences_of(file, run) if form == "table" else file.sentences
     if file.is_whole or form == "syntaxgym":
-        raise InputError(
-            "has no numbers of words",
-            path=path,
-            remedy="numbers of sentences and regions are scored with task=rescore",
-        )
+        remedy = "numbers of sentences and regions are scored with task=rescore"
+        raise InputError("has no numbers of words", path=path, remedy=remedy)
     if sentences is None:
         sentences = _own_sentences(scored, path)
     if file.is_by_text:
         scored = _in_wanted_order(scored, sentences, path)
     elif len(sentences) != len(scored):
-        raise InputError(
-            f"has {len(scored)} sentences, but {len(sentences)} were to be scored",
-            path=path,
-            remedy="the file of the sentences has one line for each, in the same order",
-        )
+        problem = f"has {len(scored)} sentences, but {len(sentences)} were to be scored"
+        remedy = "the file of the sentences has one line for each, in the same order"
+        raise InputError(problem, path=path, remedy=remedy)
     bits, count = checked_in_bits(scored, file.unit, path)
     words = [
         merged_words(sentence, own, path, number)
@@ -450,11 +440,9 @@ def _sentences_of(table: SurprisalFile, run: str | None) -> list[ScoredSentence]
     names = [own.run or own.model for own in table.runs]
     chosen = [own for own, name in zip(table.runs, names, strict=True) if run in (None, name)]
     if len(chosen) != 1:
-        raise InputError(
-            f"has {len(names)} runs, such as {', '.join(names[:3])}",
-            path=table.path,
-            remedy="choose one, as in model.network.run=NAME",
-        )
+        problem = f"has {len(names)} runs, such as {', '.join(names[:3])}"
+        remedy = "choose one, as in model.network.run=NAME"
+        raise InputError(problem, path=table.path, remedy=remedy)
     return readable_sentences(chosen[0].sentences, table.path)
 
 

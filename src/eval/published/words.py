@@ -185,12 +185,9 @@ def words_by_marks(sentences: Sequence[ScoredSentence], path: Path) -> list[Word
     for number, (sentence, tokens) in enumerate(zip(sentences, kept, strict=True), start=1):
         unknown = next(filter(is_unknown, tokens), None)
         if unknown is not None and not sentence.text:
-            raise InputError(
-                f"sentence {number}: {unknown!r} stands for a word that is not in the file",
-                path=path,
-                line=sentence.line,
-                remedy="name the file of the sentences, as in model.network.sentences=FILE",
-            )
+            problem = f"sentence {number}: {unknown!r} stands for a word that is not in the file"
+            remedy = "name the file of the sentences, as in model.network.sentences=FILE"
+            raise InputError(problem, path=path, line=sentence.line, remedy=remedy)
         words.append(tuple((sentence.text or spell(tokens)).split()))
     return words
 
@@ -304,13 +301,11 @@ def _texts(
     for number, (sentence, tail) in enumerate(zip(sentences, tails, strict=True), start=1):
         fitting = [text for text in options[number - 1] if (text == tail) == (marks != {False})]
         if len(fitting) > 1:
-            raise InputError(
+            problem = (
                 f"sentence {number}: {' '.join(sentence.tokens)!r} may be the end of "
-                f"{len(fitting)} sentences that begin differently",
-                path=path,
-                line=sentence.line,
-                remedy=remedy,
+                f"{len(fitting)} sentences that begin differently"
             )
+            raise InputError(problem, path=path, line=sentence.line, remedy=remedy)
         texts.append(fitting[0] if fitting else "")
     return texts
 
@@ -321,12 +316,8 @@ def _require_single(group: Sequence[ScoredSentence], count: int, path: Path) -> 
         is_same = first.tokens == other.tokens and all(map(_is_close, first.values, other.values))
         if len(group) > count or not is_same:
             what = "with different numbers" if not is_same else f"of {plural(count, 'sentence')}"
-            raise InputError(
-                f"{' '.join(first.tokens)!r} occurs {len(group)} times {what}",
-                path=path,
-                line=other.line,
-                remedy="give every sentence once",
-            )
+            problem = f"{' '.join(first.tokens)!r} occurs {len(group)} times {what}"
+            raise InputError(problem, path=path, line=other.line, remedy="give every sentence once")
 
 
 def _is_close(value: float, other: float) -> bool:
