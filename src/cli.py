@@ -85,10 +85,13 @@ def help_text(line: CommandLine, *, program: str, width: int) -> str:
     root = root_of(source.script)
     content = plain_config(composed(source, line.lines))
     shown = {long: short for short, long in root.SHORT.items()}
-    rows = [
-        _row(shown.get(name, name), value, text, width)
-        for name, value, text in described(root, content)
-    ]
+    rows = []
+    for name, value, text in described(root, content):
+        head = f"  {shown.get(name, name)}={_shown(value)}"
+        # A long name has its explanation below it.
+        rows += [head] if len(head) >= _INDENT else []
+        head = " " * _INDENT if len(head) >= _INDENT else head.ljust(_INDENT)
+        rows.append(_wrapped(head, text, _INDENT, width))
     choices = [
         _wrapped(f"  {group:<12}", ", ".join(choices_of(group, source)), 14, width)
         for group in groups
@@ -137,13 +140,6 @@ def _record_of(annotation: Any, value: Any) -> type | None:
         if dataclasses.is_dataclass(part) and isinstance(part, type):
             return part
     return None
-
-
-def _row(name: str, value: Any, text: str, width: int) -> str:
-    head = f"  {name}={_shown(value)}"
-    if len(head) < _INDENT:
-        return _wrapped(head.ljust(_INDENT), text, _INDENT, width)
-    return f"{head}\n{_wrapped(' ' * _INDENT, text, _INDENT, width)}"
 
 
 def _wrapped(head: str, text: str, indent: int, width: int) -> str:

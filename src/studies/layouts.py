@@ -17,11 +17,11 @@ from gardenpath.errors import ConfigError, InputError
 from gardenpath.eval.published.files import (
     ConditionSource,
     PairingRules,
-    StatedUnit,
     SurprisalSet,
     check_folders,
     read_token_table,
     read_two_columns,
+    unit_or,
 )
 from gardenpath.eval.published.importing import FileForm, Imported, Importing, run_name
 from gardenpath.eval.published.pairing import Materials
@@ -64,7 +64,7 @@ def import_mandarin(
         "15 files of classifier_noun and garden_path_object in two folders of the LSTM, which are "
         "of other models than the files beside them",
     ]
-    form = FileForm(pairing="order of lines", unit=_unit(rules))
+    form = FileForm(pairing="order of lines", unit=unit_or(rules.unit, "bits", "the layout"))
     for surprisals, folder in _folders(sets):
         name = _mandarin_name(folder, surprisals)
         for key, path in _files_by_key(folder, suites, importing).items():
@@ -156,7 +156,11 @@ def _add_reflexives(
             f"{path}: {plural(count, 'row')} with another item or condition than the "
             "stimuli, which count"
         )
-    form = FileForm(pairing="order of rows", unit=_unit(rules), is_left_to_right=not is_masked)
+    form = FileForm(
+        pairing="order of rows",
+        unit=unit_or(rules.unit, "bits", "the layout"),
+        is_left_to_right=not is_masked,
+    )
     read = read_bert(path) if is_masked else read_two_columns(path, materials.lengths)
     importing.add(name, materials, read, path, form)
 
@@ -175,7 +179,7 @@ def import_suppression(
     importing.exceptions.append(
         "a misspelt noun in six sentences of center_embedding, as in one published file"
     )
-    form = FileForm(pairing="order of lines", unit=_unit(rules))
+    form = FileForm(pairing="order of lines", unit=unit_or(rules.unit, "bits", "the layout"))
     for surprisals, folder in _folders(sets):
         for path in sorted(folder.glob("*_output.tsv")):
             if folder.name not in files:
@@ -190,13 +194,6 @@ def import_suppression(
             read = read_two_columns(path, own.whole.lengths)
             importing.add(name, own.whole, read, path, form, parts=own.suites)
     return importing.finish(sets, "files such as center-embeddings/gulordava_output.tsv")
-
-
-def _unit(rules: PairingRules) -> StatedUnit:
-    """Return the unit of a published layout, bits unless the rules say otherwise."""
-    if rules.unit is None:
-        return StatedUnit(unit="bits", source="the layout")
-    return StatedUnit(unit=rules.unit, source="unit=")
 
 
 def _folders(sets: Sequence[SurprisalSet]) -> Iterator[tuple[SurprisalSet, Path]]:

@@ -559,17 +559,14 @@ def _distractors(
             other = of_pronoun(model, pronoun)
             if min(len(herself), len(other)) < 2:
                 return untested(f"{model.label} lacks items with herself or {pronoun}")
-            more, reach = _difference(herself, other)
+            # The difference of the means, and the half-width of its 95 % interval (Welch).
+            variances = [float(np.var(bits, ddof=1)) / len(bits) for bits in (herself, other)]
+            more = float(herself.mean() - other.mean())
+            reach = NORMAL * math.sqrt(sum(variances))
             is_so &= more > reach if claimed == "higher" else abs(more) <= reach
             said.append(f"{model.label}, herself − {pronoun}: {rounded(more)} ± {rounded(reach)}")
     lacking = REFLEXIVE_MODELS.lacking([model.model for model in effects], models)
     return judged(is_so, " bits; ".join(said) + " bits" + lacking)
-
-
-def _difference(first: Floats, second: Floats) -> tuple[float, float]:
-    """Return the difference of two means and the half-width of its 95 % interval (Welch)."""
-    variance = np.var(first, ddof=1) / len(first) + np.var(second, ddof=1) / len(second)
-    return float(first.mean() - second.mean()), NORMAL * math.sqrt(variance)
 
 
 def _needs(models: Sequence[str], experiment: str) -> Judgement:

@@ -93,6 +93,15 @@ class StatedUnit:
     source: str
 
 
+def unit_or(stated: Unit | None, usual: Unit, source: str) -> StatedUnit:
+    """Return the unit that the user states, or the usual one of a layout or form."""
+    return (
+        StatedUnit(unit=usual, source=source)
+        if stated is None
+        else StatedUnit(unit=stated, source="unit=")
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRun:
     """The sentences of one run of a file, in order; names are empty if the file has none."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,12 @@ from gardenpath.eval.published.files import (
     FileRun,
     PairingRules,
     ScoredSentence,
-    StatedUnit,
     SurprisalFile,
     is_number,
     is_token_table,
     read_token_table,
     read_words,
+    unit_or,
 )
 from gardenpath.eval.published.words import readable_sentences
 from gardenpath.eval.suites.nodes import read_csv_table
@@ -115,10 +116,7 @@ def _file(
     unit: Unit | None, *, is_by_text: bool = True,
 ) -> SurprisalFile:  # fmt: skip
     """Return a file in the unit of its form, or in the one that the user states."""
-    if unit is None:
-        stated = StatedUnit(unit=usual, source=f"the form {form}")
-    else:
-        stated = StatedUnit(unit=unit, source="unit=")
+    stated = unit_or(unit, usual, f"the form {form}")
     runs = (FileRun(sentences=sentences),)
     return SurprisalFile(path=path, form=form, unit=stated, runs=runs, is_by_text=is_by_text)
 
@@ -154,21 +152,14 @@ def _choices(record: JsonObject) -> list[JsonObject]:
     return [choice for choice in choices if isinstance(choice, Mapping)]
 
 
-def _read_vllm(path: Path, unit: Unit | None) -> SurprisalFile:
+def _read_prompts(path: Path, unit: Unit | None, *, form: SurprisalForm) -> SurprisalFile:
+    read = _prompt_sentence if form == "vllm" else _echo_sentence
     sentences: list[ScoredSentence] = []
     for record in _records(path):
-        is_single = isinstance(record.get(_PROMPT), list)
+        is_single = form == "vllm" and isinstance(record.get(_PROMPT), list)
         for part in [record] if is_single else _parts(record):
-            sentences.append(_prompt_sentence(record, part, _Place(path, len(sentences) + 1)))
-    return _file(path, "vllm", sentences, "log_prob_nats", unit)
-
-
-def _read_openai(path: Path, unit: Unit | None) -> SurprisalFile:
-    sentences: list[ScoredSentence] = []
-    for record in _records(path):
-        for part in _parts(record):
-            sentences.append(_echo_sentence(record, part, _Place(path, len(sentences) + 1)))
-    return _file(path, "openai", sentences, "log_prob_nats", unit)
+            sentences.append(read(record, part, _Place(path, len(sentences) + 1)))
+    return _file(path, form, sentences, "log_prob_nats", unit)
 
 
 def _parts(record: JsonObject) -> list[JsonObject]:
@@ -423,8 +414,8 @@ def _region_sentence(item: JsonObject, condition: JsonObject, place: _Place) -> 
 _Reader = Callable[[Path, Unit | None], SurprisalFile]
 _FORMS: Mapping[SurprisalForm, tuple[Callable[[object], bool], _Reader]] = {
     "lm_eval": (_is_lm_eval, _read_lm_eval),
-    "vllm": (_is_vllm, _read_vllm),
-    "openai": (_is_openai, _read_openai),
+    "vllm": (_is_vllm, partial(_read_prompts, form="vllm")),
+    "openai": (_is_openai, partial(_read_prompts, form="openai")),
     "minicons": (_is_minicons, _read_minicons),
     "syntaxgym": (_is_syntaxgym, _read_syntaxgym),
 }
