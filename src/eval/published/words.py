@@ -97,10 +97,10 @@ def _content(token: str, *, byte_level: bool) -> bytes | None:
         return None
     if byte_level:
         return bytes(byte_alphabet()[char] for char in token)
-    if found := _BYTE.fullmatch(token):
-        return bytes.fromhex(found[1])
-    if found := _ESCAPED.fullmatch(token):
-        return bytes.fromhex(found[1].replace("\\x", ""))
+    if match := _BYTE.fullmatch(token):
+        return bytes.fromhex(match[1])
+    if match := _ESCAPED.fullmatch(token):
+        return bytes.fromhex(match[1].replace("\\x", ""))
     return token.encode("utf-8", "surrogatepass")
 
 
