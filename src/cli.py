@@ -88,10 +88,10 @@ def help_text(line: CommandLine, *, program: str, width: int) -> str:
     rows = []
     for name, value, text in described(root, content):
         head = f"  {shown.get(name, name)}={_shown(value)}"
-        # A long name has its explanation below it.
-        rows += [head] if len(head) >= _INDENT else []
-        head = " " * _INDENT if len(head) >= _INDENT else head.ljust(_INDENT)
-        rows.append(_wrapped(head, text, _INDENT, width))
+        if len(head) >= _INDENT:  # a long name has its explanation below it
+            rows.append(head)
+            head = ""
+        rows.append(_wrapped(head.ljust(_INDENT), text, _INDENT, width))
     choices = [
         _wrapped(f"  {group:<12}", ", ".join(choices_of(group, source)), 14, width)
         for group in groups

@@ -177,7 +177,7 @@ def launch(
         count = OmegaConf.select(config, "hydra.launcher.n_jobs")
         if count is not None:
             # In its process, each job is the only one of a sweep.
-            own = [own for own in hydra_overrides if not own.lstrip("+~").startswith(_REPLACED)]
+            own = [line for line in hydra_overrides if not line.lstrip("+~").startswith(_REPLACED)]
             own += ["hydra/launcher=basic", f"hydra.sweep.dir={_quoted(folder)}"]
             variables = {str(k): str(v) for k, v in config.hydra.job.env_set.items()}
             full = [[*own, *overrides] for overrides in jobs]
@@ -246,7 +246,7 @@ def run_sent_job(sent: str, tasks: Mapping[Script, Task]) -> None:
             launcher = Plugins.instance().instantiate_launcher(
                 hydra_context=context, task_function=tasks[source.script], config=config
             )
-            own = [own for own in overrides if not own.lstrip("+~").startswith("hydra")]
+            own = [line for line in overrides if not line.lstrip("+~").startswith("hydra")]
             (job,) = launcher.launch([own], initial_job_idx=number)
             outcome = _outcome(job)
     except (TrainingStoppedError, StoppedError) as error:  # a signal to this process alone
@@ -404,9 +404,9 @@ def sweep_jobs(line: CommandLine) -> list[SweepJob]:
     jobs = []
     by_target: dict[tuple[str, str], list[str]] = defaultdict(list)
     for sweep, overrides in combinations:
-        swept = [own for own in overrides if own.key_or_group in sweep.swept]
+        swept = [override for override in overrides if override.key_or_group in sweep.swept]
         values = [override for override in swept if not sweep.is_group(override)]
-        key = tuple(own.input_line or "" for own in overrides if own not in values)
+        key = tuple(o.input_line or "" for o in overrides if o not in values)
         if key not in compositions:
             compositions[key] = composed(sweep.source, key)
             OmegaConf.set_struct(compositions[key], False)
@@ -422,7 +422,7 @@ def sweep_jobs(line: CommandLine) -> list[SweepJob]:
         target = os.path.normpath(place)
         lines = (*(override.input_line or "" for override in overrides), *added)
         jobs.append(SweepJob(overrides=lines, target=target))
-        by_target[setting, target].append(" ".join(own.input_line or "" for own in swept))
+        by_target[setting, target].append(" ".join(o.input_line or "" for o in swept))
     _require_own_targets(by_target)
     return jobs
 
@@ -483,7 +483,7 @@ def run_sweep(line: CommandLine, task: Task) -> bool:
     Mistakes in the settings of any job, and jobs that would share a folder, are errors before the
     first job starts.
     """
-    special = [own.input_line or "" for own in line.overrides if is_of_hydra(own)]
+    special = [o.input_line or "" for o in line.overrides if is_of_hydra(o)]
     require_launcher(special)
     line.check()
     jobs = sweep_jobs(line)

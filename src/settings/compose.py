@@ -547,7 +547,7 @@ class CommandLine:
     @functools.cached_property
     def swept(self) -> frozenset[str]:
         """The settings that differ between the jobs of a sweep."""
-        several = [own for own in self.overrides if len(self.values_of(own)) > 1]
+        several = [o for o in self.overrides if len(self.values_of(o)) > 1]
         return frozenset(override.key_or_group for override in several) | self._swept_in_grid
 
     def settings(self) -> Root:
@@ -635,7 +635,7 @@ class CommandLine:
                 if self.is_group(override) and override.key_or_group not in block
             ]
             keys = list(_flatten(self._composed([*others, *groups])))
-            lacking = [own for own in self.overrides if self._is_unknown(own, keys)]
+            lacking = [o for o in self.overrides if self._is_unknown(o, keys)]
             unknown.append({override.key_or_group for override in lacking})
         everywhere = set.intersection(*unknown) if unknown else set()
         return [
