@@ -85,10 +85,13 @@ def help_text(line: CommandLine, *, program: str, width: int) -> str:
     root = root_of(source.script)
     content = plain_config(composed(source, line.lines))
     shown = {long: short for short, long in root.SHORT.items()}
-    rows = [
-        _row(shown.get(name, name), value, text, width)
-        for name, value, text in described(root, content)
-    ]
+    rows = []
+    for name, value, text in described(root, content):
+        head = f"  {shown.get(name, name)}={_shown(value)}"
+        if len(head) >= _INDENT:  # a long name has its explanation below it
+            rows.append(head)
+            head = ""
+        rows.append(_wrapped(head.ljust(_INDENT), text, _INDENT, width))
     choices = [
         _wrapped(f"  {group:<12}", ", ".join(choices_of(group, source)), 14, width)
         for group in groups
@@ -126,25 +129,17 @@ def described(
 
 
 def _record_of(annotation: Any, value: Any) -> type | None:
-    """Return the dataclass of a setting, if it is a group of settings."""
     if get_origin(annotation) is Annotated:
-        for one in get_args(annotation)[1:]:
-            if isinstance(one, Tagged) and isinstance(value, Mapping):
-                return one.classes.get(str(value.get(one.key)))
+        for mark in get_args(annotation)[1:]:
+            if isinstance(mark, Tagged) and isinstance(value, Mapping):
+                return mark.classes.get(str(value.get(mark.key)))
         return None
-    for one in (annotation, *get_args(annotation)):
-        if get_origin(one) is Annotated:
-            return _record_of(one, value)
-        if dataclasses.is_dataclass(one) and isinstance(one, type):
-            return one
+    for part in (annotation, *get_args(annotation)):
+        if get_origin(part) is Annotated:
+            return _record_of(part, value)
+        if dataclasses.is_dataclass(part) and isinstance(part, type):
+            return part
     return None
-
-
-def _row(name: str, value: Any, text: str, width: int) -> str:
-    head = f"  {name}={_shown(value)}"
-    if len(head) < _INDENT:
-        return _wrapped(head.ljust(_INDENT), text, _INDENT, width)
-    return f"{head}\n{_wrapped(' ' * _INDENT, text, _INDENT, width)}"
 
 
 def _wrapped(head: str, text: str, indent: int, width: int) -> str:
@@ -166,9 +161,6 @@ def _shown(value: Any) -> str:
 
 
 # ---- The two commands: turn the command line into typed settings and run the job
-
-# Exit code of a sweep in which a job failed.
-_SOME_FAILED = 1
 
 # Called by Hydra once for each job of a sweep; the returned value is for its sweepers.
 Job = Callable[[DictConfig], float | None]
@@ -273,7 +265,7 @@ def main(script: Script, job: Job) -> None:
         if flags.multirun and not has_sweeper and not is_left_to_hydra:
             from gardenpath.sweeps import run_sweep
 
-            raise SystemExit(0 if run_sweep(line, job) else _SOME_FAILED)
+            raise SystemExit(0 if run_sweep(line, job) else 1)
         if has_sweeper and "hydra/launcher=local" in flags.overrides:
             advice = "with hydra/sweeper=, choose hydra/launcher=submitit_local"
             raise ConfigError([f"hydra/launcher=local is for Gardenpath's own sweeps; {advice}"])

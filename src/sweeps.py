@@ -111,7 +111,6 @@ def survived(job: Callable[[], float | None]) -> JobOutcome:
 #
 # Otherwise, they would go on unseen, and the next attempt would find their run folders in use.
 
-_SECONDS_BETWEEN_CHECKS = 0.5
 # Time to write a checkpoint.
 _SECONDS_TO_STOP = 60.0
 
@@ -138,7 +137,7 @@ def ending_with_sweep() -> Iterator[None]:
 
 def _watch(sweep: int, is_over: threading.Event) -> None:
     while os.getppid() == sweep:
-        if is_over.wait(_SECONDS_BETWEEN_CHECKS):
+        if is_over.wait(timeout=0.5):
             return
     os.kill(os.getpid(), signal.SIGTERM)
     if not is_over.wait(_SECONDS_TO_STOP):
@@ -147,17 +146,13 @@ def _watch(sweep: int, is_over: threading.Event) -> None:
 
 # ---- Start the jobs through a launcher, and collect what became of each of them
 
-# The settings of launchers of the package hydra-submitit-launcher.
-_SUBMITIT = ("slurm", "submitit_slurm", "submitit_local")
-# The signal by which submitit announces the end of a job's time, so that it can be requeued.
-_PREEMPTION = ("SUBMITIT_PREEMPT_SIGNAL", "USR1")
-
 
 def require_launcher(overrides: Sequence[str]) -> None:
     """Raise an error if the package of the chosen launcher is not installed."""
     for override in overrides:
         name, _, value = override.partition("=")
-        if name != "hydra/launcher" or value not in _SUBMITIT:
+        of_package = ("slurm", "submitit_slurm", "submitit_local")
+        if name != "hydra/launcher" or value not in of_package:
             continue
         try:
             is_installed = find_spec("hydra_plugins.hydra_submitit_launcher") is not None
@@ -174,14 +169,15 @@ def launch(
     source: ConfigSource, task: Task, jobs: Sequence[JobArguments], hydra_overrides: Sequence[str]
 ) -> list[JobOutcome]:
     """Run all jobs, and return their outcomes in the same order."""
-    os.environ.setdefault(*_PREEMPTION)
+    # With this signal submitit announces the end of a job's time, so that it can be requeued.
+    os.environ.setdefault("SUBMITIT_PREEMPT_SIGNAL", "USR1")
     with sweep_config(source, [*hydra_overrides, *jobs[0]]) as (config, context):
         folder = str(config.hydra.sweep.dir)
         Path(folder).mkdir(parents=True, exist_ok=True)
         count = OmegaConf.select(config, "hydra.launcher.n_jobs")
         if count is not None:
             # In its process, each job is the only one of a sweep.
-            own = [one for one in hydra_overrides if not one.lstrip("+~").startswith(_REPLACED)]
+            own = [line for line in hydra_overrides if not line.lstrip("+~").startswith(_REPLACED)]
             own += ["hydra/launcher=basic", f"hydra.sweep.dir={_quoted(folder)}"]
             variables = {str(k): str(v) for k, v in config.hydra.job.env_set.items()}
             full = [[*own, *overrides] for overrides in jobs]
@@ -210,16 +206,12 @@ def _outcome(job: JobReturn) -> JobOutcome:
 
 # Hydra's own settings that are those of the sweep, not of the process of a job.
 _REPLACED = ("hydra/launcher=", "hydra.launcher.", "hydra.job.env_set", "hydra.sweep.dir=")
-_SECONDS_BETWEEN_LOOKS = 0.1
 
 
 def run_in_processes(
-    source: ConfigSource,
-    jobs: Sequence[JobArguments],
-    *,
-    count: int,
+    source: ConfigSource, jobs: Sequence[JobArguments], *, count: int,
     environment: Mapping[str, str],
-) -> list[JobOutcome]:
+) -> list[JobOutcome]:  # fmt: skip
     """Run at most ``count`` jobs at a time; negative numbers count down from that of the cores."""
     most = max(1, available_cores() + 1 + count if count < 0 else count)
     # A process needs variables such as OMP_NUM_THREADS before it loads its libraries.
@@ -239,7 +231,7 @@ def run_in_processes(
                 for number in [n for n, job in running.items() if job.poll() is not None]:
                     code = running.pop(number).returncode
                     outcomes[number] = _answered(Path(folder, f"{number}.json"), code)
-                time.sleep(_SECONDS_BETWEEN_LOOKS)
+                time.sleep(0.1)
         finally:  # a signal, or an error
             _stop_jobs(list(running.values()))
     return [outcomes[number] for number in range(len(jobs))]
@@ -254,7 +246,7 @@ def run_sent_job(sent: str, tasks: Mapping[Script, Task]) -> None:
             launcher = Plugins.instance().instantiate_launcher(
                 hydra_context=context, task_function=tasks[source.script], config=config
             )
-            own = [one for one in overrides if not one.lstrip("+~").startswith("hydra")]
+            own = [line for line in overrides if not line.lstrip("+~").startswith("hydra")]
             (job,) = launcher.launch([own], initial_job_idx=number)
             outcome = _outcome(job)
     except (TrainingStoppedError, StoppedError) as error:  # a signal to this process alone
@@ -299,13 +291,10 @@ def run_in_queue(launcher: Any, jobs: Sequence[JobArguments]) -> list[JobOutcome
     executor = _executor(launcher)
     state = Singleton.get_state()
     submitted = executor.map_array(
-        launcher,
-        [list(overrides) for overrides in jobs],
-        ["hydra.sweep.dir"] * len(jobs),
-        range(len(jobs)),
-        [f"job_id_for_{number}" for number in range(len(jobs))],
+        launcher, [list(overrides) for overrides in jobs], ["hydra.sweep.dir"] * len(jobs),
+        range(len(jobs)), [f"job_id_for_{number}" for number in range(len(jobs))],
         [state] * len(jobs),
-    )
+    )  # fmt: skip
     ids = ", ".join(dict.fromkeys(job.job_id.partition("_")[0] for job in submitted))
     logs = submitted[0].paths.folder.parent
     text = f"{plural(len(jobs), 'job')} submitted ({ids}); logs: {logs}"
@@ -325,7 +314,7 @@ def _executor(launcher: Any) -> submitit.AutoExecutor:
     executor = submitit.AutoExecutor(cluster=kind, folder=folder, **limits)
     shared = set(OmegaConf.structured(BaseQueueConf).keys())
     executor.update_parameters(
-        **{name if name in shared else f"{kind}_{name}": one for name, one in settings.items()}
+        **{name if name in shared else f"{kind}_{name}": value for name, value in settings.items()}
     )
     return executor
 
@@ -415,15 +404,15 @@ def sweep_jobs(line: CommandLine) -> list[SweepJob]:
     jobs = []
     by_target: dict[tuple[str, str], list[str]] = defaultdict(list)
     for sweep, overrides in combinations:
-        swept = [one for one in overrides if one.key_or_group in sweep.swept]
-        values = [one for one in swept if not sweep.is_group(one)]
-        key = tuple(one.input_line or "" for one in overrides if one not in values)
+        swept = [override for override in overrides if override.key_or_group in sweep.swept]
+        values = [override for override in swept if not sweep.is_group(override)]
+        key = tuple(o.input_line or "" for o in overrides if o not in values)
         if key not in compositions:
             compositions[key] = composed(sweep.source, key)
             OmegaConf.set_struct(compositions[key], False)
         config = compositions[key]
-        for one in values:
-            OmegaConf.update(config, one.key_or_group, one.value(), merge=False)
+        for override in values:
+            OmegaConf.update(config, override.key_or_group, override.value(), merge=False)
         in_folder = _IN_THE_FOLDER[script]
         if script == "evaluate":
             task = OmegaConf.select(config, "task.name")
@@ -431,15 +420,14 @@ def sweep_jobs(line: CommandLine) -> list[SweepJob]:
         others = {o.key_or_group: o.value() for o in swept if o.key_or_group not in in_folder}
         added, setting, place = _placed(config, folders_for(others, names), script)
         target = os.path.normpath(place)
-        lines = (*(one.input_line or "" for one in overrides), *added)
+        lines = (*(override.input_line or "" for override in overrides), *added)
         jobs.append(SweepJob(overrides=lines, target=target))
-        by_target[setting, target].append(" ".join(one.input_line or "" for one in swept))
+        by_target[setting, target].append(" ".join(o.input_line or "" for o in swept))
     _require_own_targets(by_target)
     return jobs
 
 
 def _combinations(line: CommandLine) -> Iterator[tuple[Override, ...]]:
-    """Yield the overrides of each job."""
     choices = []
     for override in line.overrides:
         if is_of_hydra(override):
@@ -473,7 +461,6 @@ def _quoted(text: str) -> str:
 
 
 def _require_own_targets(by_target: Mapping[tuple[str, str], Sequence[str]]) -> None:
-    """Raise an error if two jobs would write the same folder or file."""
     shared = {target: jobs for target, jobs in by_target.items() if len(jobs) > 1}
     mistakes = []
     for (setting, target), jobs in list(shared.items())[:_MOST]:
@@ -496,7 +483,7 @@ def run_sweep(line: CommandLine, task: Task) -> bool:
     Mistakes in the settings of any job, and jobs that would share a folder, are errors before the
     first job starts.
     """
-    special = [one.input_line or "" for one in line.overrides if is_of_hydra(one)]
+    special = [o.input_line or "" for o in line.overrides if is_of_hydra(o)]
     require_launcher(special)
     line.check()
     jobs = sweep_jobs(line)

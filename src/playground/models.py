@@ -158,13 +158,9 @@ class ModelShelf:
     def _find(self, *references: str) -> Runs:
         settings = self._settings
         return find(
-            *references,
-            device=settings.device,
-            search=settings.search,
-            cache=settings.surprisals,
-            unfinished=settings.unfinished == "include",
-            boundary=settings.boundary,
-        )
+            *references, device=settings.device, search=settings.search, cache=settings.surprisals,
+            unfinished=settings.unfinished == "include", boundary=settings.boundary,
+        )  # fmt: skip
 
     @property
     def models(self) -> dict[str, LoadedModel]:
@@ -217,10 +213,6 @@ def shown_model(name: str, model: LoadedModel) -> dict[str, object]:
         "loaded": model.is_loaded,
         "notes": list(run.notes),
     }
-
-
-# ----------------------------------------------------------------------------
-# What a model says about sentences, as events: numbers as soon as they are known.
 
 
 PageEvent = dict[str, Any]
@@ -277,7 +269,6 @@ def send_scores(model: LoadedModel, texts: Sequence[str], *, send: Send, check: 
 
 
 def _result(run: Run, sentences: Sequence[Sentence], scored: Mapping[Words, Stored]) -> PageEvent:
-    """Return everything about all sentences, as task=surprisal writes it."""
     rows, header = rows_and_header(run, sentences, scored, end=True)
     variants = []
     for place, sentence in enumerate(sentences, start=1):
@@ -313,14 +304,7 @@ def finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-# ----------------------------------------------------------------------------
-# Sentences to start from, and which of them the chosen models know.
-
-
 EXAMPLES = Path(__file__).with_name("assets") / "examples.yaml"
-
-# The rank of examples in other languages, after those with unknown words.
-_LAST = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -348,7 +332,8 @@ def examples_for(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """
     runs = list(runs)
     shown = [{**asdict(example), "unknown": _unknown(example, runs)} for example in all_examples()]
-    return sorted(shown, key=lambda row: _LAST if row["unknown"] is None else row["unknown"])
+    # Examples in other languages come last, after those with unknown words.
+    return sorted(shown, key=lambda row: math.inf if row["unknown"] is None else row["unknown"])
 
 
 def _unknown(example: Example, runs: Sequence[Run]) -> int | None:

@@ -140,10 +140,6 @@ def _bounded(receive: Receive) -> Receive:
     return bounded
 
 
-# ----------------------------------------------------------------------------
-# What the page asks for: models and one or two sentences, within limits.
-
-
 MOST_VARIANTS = 2
 
 
@@ -205,7 +201,6 @@ def _require_short(sentence: str, limits: PlaygroundLimits) -> None:
             )
 
 
-# ----------------------------------------------------------------------------
 # Requests take turns: one thread computes, one model of one request at a time.
 #
 # A request asks for its models one after the other, and those of other requests come between them,
@@ -214,9 +209,6 @@ def _require_short(sentence: str, limits: PlaygroundLimits) -> None:
 
 # Sends an event to the request that waits for it; None is the last.
 _Send = Callable[[PageEvent | None], None]
-
-# A model that cannot be interrupted is given up after so many more seconds.
-_GRACE_SECONDS = 5.0
 
 
 class RequestStoppedError(GardenpathError):
@@ -285,7 +277,8 @@ class Turns:
                 if event is None:
                     return
                 if event["type"] == "start":
-                    patience = self._limits.seconds + _GRACE_SECONDS
+                    # A model that cannot be interrupted is given up a little later.
+                    patience = self._limits.seconds + 5.0
                 yield event
         except TimeoutError:
             yield {"type": "error", "message": self._too_long()}
@@ -299,7 +292,6 @@ class Turns:
     def _work(
         self, name: str, request: SentenceRequest, send: _Send, stop: threading.Event
     ) -> None:
-        """Score the sentences of a request with one model, in the thread that computes."""
         try:
             if not stop.is_set():
                 self._score(self._shelf.used(name), request, send, stop)
@@ -336,10 +328,6 @@ class Turns:
         )
 
 
-# ----------------------------------------------------------------------------
-# The server: the page, its assets, and the answers of models as lines of JSON.
-
-
 OWN_ASSETS = Path(__file__).with_name("assets")
 # The explorer of the report and the playground draw with the same code.
 SHARED_ASSETS = (
@@ -366,9 +354,9 @@ def playground_app(shelf: ModelShelf, turns: Turns, limits: PlaygroundLimits) ->
         return asset(request.path_params["name"])
 
     async def models(_: Request) -> Response:
-        return _json(
+        return JSONResponse(
             {
-                "models": [shown_model(name, one) for name, one in shelf.models.items()],
+                "models": [shown_model(name, model) for name, model in shelf.models.items()],
                 "skipped": shelf.skipped,
                 "columns": [*WORD_SURPRISALS.names, *SEARCH_COLUMN_NAMES],
                 "limits": {"characters": limits.characters, "words": limits.words},
@@ -382,17 +370,17 @@ def playground_app(shelf: ModelShelf, turns: Turns, limits: PlaygroundLimits) ->
             raise RefusedRequestError("name a run folder, or a model such as hf:gpt2")
         names = await run_in_threadpool(shelf.add, reference.strip())
         known = shelf.models
-        return _json({"models": [shown_model(name, known[name]) for name in names]})
+        return JSONResponse({"models": [shown_model(name, known[name]) for name in names]})
 
     async def examples(request: Request) -> Response:
         wanted = sentence_request(await request.body(), limits)
         known = shelf.models
         runs = [known[name].run for name in wanted.runs if name in known]
-        return _json({"examples": await run_in_threadpool(examples_for, runs)})
+        return JSONResponse({"examples": await run_in_threadpool(examples_for, runs)})
 
     async def seen(request: Request) -> Response:
         wanted = sentence_request(await request.body(), limits)
-        return _json(await run_in_threadpool(_views, shelf, wanted))
+        return JSONResponse(await run_in_threadpool(_views, shelf, wanted))
 
     async def surprisal(request: Request) -> Response:
         wanted = sentence_request(await request.body(), limits)
@@ -417,7 +405,7 @@ def playground_app(shelf: ModelShelf, turns: Turns, limits: PlaygroundLimits) ->
                     Route(path, _polite(answer), methods=["POST"])
                     for path, answer in posted.items()
                 ),
-            ],
+            ]
         )
     )
 
@@ -430,14 +418,10 @@ class PlaygroundServer(uvicorn.Server):
         app = playground_app(shelf, self._turns, limits)
         super().__init__(
             uvicorn.Config(
-                app,
-                lifespan="off",
-                log_level="warning",
-                access_log=False,
-                server_header=False,
+                app, lifespan="off", log_level="warning", access_log=False, server_header=False,
                 timeout_graceful_shutdown=3,
             )
-        )
+        )  # fmt: skip
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the server."""
@@ -449,7 +433,7 @@ def asset(name: str) -> Response:
     """Return a file of the page; no other file can be asked for."""
     path = _assets().get(name)
     if path is None:
-        return _json({"error": "there is no such file"}, status=404)
+        return JSONResponse({"error": "there is no such file"}, 404)
     return Response(path.read_bytes(), media_type=MEDIA_TYPES[path.suffix])
 
 
@@ -486,12 +470,8 @@ def _polite(answer: PageAnswer) -> PageAnswer:
         try:
             return await answer(request)
         except RefusedRequestError as error:
-            return _json({"error": str(error)}, status=error.status)
+            return JSONResponse({"error": str(error)}, error.status)
         except GardenpathError as error:
-            return _json({"error": str(error)}, status=400)
+            return JSONResponse({"error": str(error)}, 400)
 
     return polite
-
-
-def _json(content: Any, *, status: int = 200) -> JSONResponse:
-    return JSONResponse(content, status)

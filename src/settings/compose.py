@@ -89,7 +89,6 @@ def register(script: Script) -> None:
 
 
 def _nodes(script: Script) -> Iterator[tuple[str | None, str, Any]]:
-    """Yield the group, name and content of each node of defaults."""
     from gardenpath.eval.search.settings import SEARCHES
     from gardenpath.models.registry import MODELS
     from gardenpath.models.training.settings import LOGGERS, TrainerSettings
@@ -168,7 +167,6 @@ def composed(source: ConfigSource, overrides: Sequence[str]) -> DictConfig:
 
 @functools.cache
 def _require_readable(folder: str) -> None:
-    """Check the syntax of a user's configuration files before Hydra loads them."""
     mistakes = []
     for path in sorted(Path(folder).rglob("*.yaml")):
         try:
@@ -266,19 +264,16 @@ _ESCAPED = re.compile(r"(\\*)('|$)")
 _FOREIGN = re.compile(r"[^,\[\]{}:\x00-\x7f]*[^\x00-\x7f][^,\[\]{}]*")
 # Files that can be named in place of a set of suites.
 _SUITE_FILES = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".tsv", ".xlsx")
-# Seconds between two tables of runs.
-_WATCH_SECONDS = 5
 
 
 def _name_of(argument: str) -> str:
-    """Return the name in ``name=value``."""
     return argument.partition("=")[0]
 
 
 def expand_watch_flag(argument: str) -> str:
-    """Write the flags ``--watch`` and ``--watch=10`` as settings of task=runs."""
+    """Write ``--watch`` (every five seconds) and ``--watch=10`` as settings of task=runs."""
     name, _, value = argument.partition("=")
-    return f"task.watch={value or _WATCH_SECONDS}" if name == "--watch" else argument
+    return f"task.watch={value or 5}" if name == "--watch" else argument
 
 
 def _expand_short_name(argument: str, root: Root) -> str:
@@ -469,7 +464,6 @@ def narrowed(grid: Sequence[GridBlock], chosen: Mapping[str, Sequence[str]]) -> 
 
 
 def _is_within(block: GridBlock, other: GridBlock) -> bool:
-    """Whether another block contains all combinations of a block."""
     return block.keys() == other.keys() and all(
         set(values) <= set(other[name]) for name, values in block.items()
     )
@@ -506,7 +500,7 @@ class CommandLine:
         self._given = list(self.arguments)
         arguments, root = self._given, self._root
         if self.source.script == "evaluate":
-            arguments = [two for argument in arguments for two in _expand_suite_file(argument)]
+            arguments = [part for argument in arguments for part in _expand_suite_file(argument)]
             names = [_name_of(argument) for argument in arguments]
             if "task" not in names:
                 chosen = [f"task={name}" for name in ("study", "suite") if name in names]
@@ -553,8 +547,8 @@ class CommandLine:
     @functools.cached_property
     def swept(self) -> frozenset[str]:
         """The settings that differ between the jobs of a sweep."""
-        several = [one for one in self.overrides if len(self.values_of(one)) > 1]
-        return frozenset(one.key_or_group for one in several) | self._swept_in_grid
+        several = [o for o in self.overrides if len(self.values_of(o)) > 1]
+        return frozenset(override.key_or_group for override in several) | self._swept_in_grid
 
     def settings(self) -> Root:
         """Return the settings of a single job; a :class:`ConfigError` lists all mistakes."""
@@ -641,7 +635,7 @@ class CommandLine:
                 if self.is_group(override) and override.key_or_group not in block
             ]
             keys = list(_flatten(self._composed([*others, *groups])))
-            lacking = [one for one in self.overrides if self._is_unknown(one, keys)]
+            lacking = [o for o in self.overrides if self._is_unknown(o, keys)]
             unknown.append({override.key_or_group for override in lacking})
         everywhere = set.intersection(*unknown) if unknown else set()
         return [
@@ -754,7 +748,6 @@ class CommandLine:
         return None
 
     def _unknown(self, key: str, keys: Sequence[str], overrides: Sequence[Override]) -> str:
-        """Return the message for a name that is not a setting."""
         shorts = {long: short for short, long in self._root.SHORT.items()}
         if key not in shorts:
             return f"{key} is not a setting; {_nearest_key(key, keys)}"
@@ -779,7 +772,6 @@ class CommandLine:
         return not is_free and not override.is_add() and key not in keys
 
     def _check_values(self, content: dict[str, Any]) -> None:
-        """Check the remaining values of a sweep, each on its own."""
         for override in self.overrides:
             if self.is_group(override) or not override.is_sweep_override():
                 continue

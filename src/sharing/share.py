@@ -187,10 +187,6 @@ def _builder(run: Run, form: SharedForm) -> Callable[[Path], None]:
     return write
 
 
-# ----------------------------------------------------------------------------
-# A portable run folder.
-
-
 def _write_portable(run: Run, folder: Path) -> None:
     for name in _PORTABLE_FILES:
         if (run.path / name).is_file():
@@ -233,10 +229,6 @@ def _described(run: Run) -> dict[str, Any]:
             if (run.path / name).is_file()
         },
     }
-
-
-# ----------------------------------------------------------------------------
-# The card.
 
 
 def _transformers_card(

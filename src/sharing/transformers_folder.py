@@ -51,7 +51,6 @@ from gardenpath.models.sequential.networks import Block, LstmNetwork, Transforme
 from gardenpath.runs.run import Run
 from gardenpath.sharing.lstm_for_transformers import GardenpathLstmConfig, GardenpathLstmForCausalLM
 
-# ----------------------------------------------------------------------------
 # A Transformer as a GPT-2.
 #
 # GPT-2 normalises over all tokens, and its output layer has no bias; here, padding and the begin
@@ -173,11 +172,9 @@ class Gpt2Weights:
 
 
 def _centred(values: Tensor) -> Tensor:
-    """Subtract means over the last dimension."""
     return values - values.mean(dim=-1, keepdim=True)
 
 
-# ----------------------------------------------------------------------------
 # The words or pieces of a run as a tokeniser of the library tokenizers, with the same ids.
 #
 # A unigram segmentation may divide a word in two equally good ways: *000* is *0 00* and *00 0*.
@@ -219,15 +216,10 @@ def shared_tokenizer(
         single=f"{BEGIN} $A", special_tokens=[(BEGIN, BEGIN_ID)]
     )
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=fast,
-        bos_token=BEGIN,
-        eos_token=END,
-        unk_token=UNKNOWN,
-        pad_token=PAD,
-        padding_side="right",
-        clean_up_tokenization_spaces=False,
+        tokenizer_object=fast, bos_token=BEGIN, eos_token=END, unk_token=UNKNOWN, pad_token=PAD,
+        padding_side="right", clean_up_tokenization_spaces=False,
         **({} if most is None else {"model_max_length": most}),
-    )
+    )  # fmt: skip
     return tokenizer, _share_of_ties(tokenizer, vocabulary, subwords)
 
 
@@ -260,7 +252,6 @@ def _segmentation(vocabulary: Vocabulary, subwords: Subwords | None) -> Any:
 
 
 def _scores(subwords: Subwords) -> dict[str, float]:
-    """Return the score of each piece, in the order of SentencePiece."""
     processor = sentencepiece.SentencePieceProcessor(model_proto=subwords.model)
     return {
         processor.id_to_piece(number): processor.get_score(number)
@@ -307,9 +298,6 @@ def _is_tie(
     first, second = (sum(scores.get(name, _UNKNOWN_SCORE) for name in names) for names in pieces)
     return len(spelt) == 1 and abs(first - second) <= _ROUNDING * max(1.0, abs(first))
 
-
-# ----------------------------------------------------------------------------
-# The conversion of a run, and the comparison of the two.
 
 # The code of an LSTM, as it is called in the folder.
 CODE = "modeling_gardenpath_lstm"

@@ -115,9 +115,6 @@ class PublishedPart:
         return tuple(dict.fromkeys(place for values in self.values.values() for place in values))
 
 
-_NOTHING = PublishedPart({origin: {} for origin in _ORIGINS})
-
-
 @cache
 def published_values(study: str) -> Mapping[str, PublishedPart]:
     path = VALUES / f"{study}.yaml"
@@ -127,7 +124,7 @@ def published_values(study: str) -> Mapping[str, PublishedPart]:
 
 def published_part(study: str, number: str) -> PublishedPart:
     """Return the published values of a table or figure; none if it has no entry."""
-    return published_values(study).get(number, _NOTHING)
+    return published_values(study).get(number) or PublishedPart({origin: {} for origin in _ORIGINS})
 
 
 def _part(entry: Mapping[str, Any], number: str, path: Path) -> PublishedPart:
@@ -175,8 +172,6 @@ def _is_same(value: float, published: float, digits: int) -> bool:
     is_cut = math.trunc(value / unit + math.copysign(1e-9, value)) == round(published / unit)
     return is_cut or abs(value - published) <= unit / 2.0 + 1e-9
 
-
-# Computed cells beside the published ones, for tables, figures and files.
 
 # Columns of the files of tables and figures.
 _COLUMNS = (
@@ -342,24 +337,10 @@ def compared_parts(result: StudyResult) -> Sequence[ComparedPart]:
     return [ComparedPart(part, published_part(result.name, part.number)) for part in result.parts]
 
 
-# ----------------------------------------------------------------------------
-# What a study writes: figures beside published values, tables, claims, statistics, the page.
-#
-# ``replicate`` calls ``write_study``. Figures and page are made of the parts of the report on
-# suites (``gardenpath.eval.report``); their numbers are those of ``compared``.
-
-
-# Width of a group of points, as a share of the distance between two positions.
-_GROUP = 0.7
-# Width of a letter of a panel's title, in inches.
-_LETTER = 0.075
+# How published values are marked in figures.
 _PUBLISHED: dict[str, Any] = {
-    "marker": "_",
-    "color": style.INK,
-    "markersize": 9.0,
-    "linestyle": "none",
-    "zorder": 4,
-}
+    "marker": "_", "color": style.INK, "markersize": 9.0, "linestyle": "none", "zorder": 4,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +356,6 @@ class _Series:
 
     @property
     def face(self) -> str:
-        """The colour of the inside of markers."""
         return style.PAPER if self.hollow else self.colour
 
 
@@ -390,7 +370,7 @@ def draw_part(part: ComparedPart) -> style.ReportFigure:
         2.4,
         style.widest_label(labels),
         0.35 + most * (0.2 + 0.1 * len(series)),
-        0.4 + _LETTER * titles,
+        0.4 + 0.075 * titles,
     )
     width = min(width, 10.0)
     columns = max(1, int(10.0 // width))
@@ -431,7 +411,8 @@ def _draw_panel(
     columns = part.columns_of(panel)
     if look.reference is not None:
         axis.axhline(look.reference, **style.CHANCE_LINE, zorder=1)
-    for row, offset in zip(series, style.offsets(len(series), _GROUP), strict=True):
+    # Groups of points are as wide as 0.7 of the distance between two positions.
+    for row, offset in zip(series, style.offsets(len(series), 0.7), strict=True):
         cells = part.row_cells(panel, row.source, row.row)
         drawn = [(number + offset, cells[c]) for number, c in enumerate(columns) if c in cells]
         for x, cell in drawn:
@@ -456,22 +437,17 @@ def _draw_panel(
         axis.set_ylabel(look.y_label)
 
 
-# The page: claims with verdicts, tables and figures in the paper's order.
-
 STUDY_CHAPTERS = {
     "study_claims": "Claims",
     "study_parts": "Tables and figures",
     "statistics": "Statistics",
     "runs": "Sources and versions",
 }
-_OTHER_VERDICTS = {"depends": "depending on a choice", "not reproduced": "not reproduced",
-                   "not tested": "not tested"}  # fmt: skip
 
 
 def _study_page(
     result: StudyResult, compared: Sequence[ComparedPart], drawn: Mapping[str, WrittenFigure]
 ) -> str:
-    """Return the report of a study as HTML; ``drawn`` maps names to figures."""
     inline = InlineFigures()
     titles = {part.part.name: part.part.title for part in compared}
     pictures = {
@@ -497,14 +473,14 @@ def _study_page(
 
 
 def _verdicts(result: StudyResult) -> Iterator[str]:
-    """Yield, for each source, how many claims of the paper have which verdict."""
     for source in dict.fromkeys(claim.source for claim in result.claims):
         counts = Counter[str](claim.verdict for claim in result.claims if claim.source == source)
         tested = counts.total() - counts["not tested"]
         parts = [f"{counts['reproduced']} of {tested} tested claims reproduced"] if tested else []
-        parts += [
-            f"{counts[kind]} {text}" for kind, text in _OTHER_VERDICTS.items() if counts[kind]
-        ]
+        others = {"depends": "depending on a choice"} | {
+            kind: kind for kind in ("not reproduced", "not tested")
+        }
+        parts += [f"{counts[kind]} {text}" for kind, text in others.items() if counts[kind]]
         yield f"{source[:1].upper()}{source[1:]}: {'; '.join(parts)}."
 
 

@@ -147,9 +147,6 @@ def construction_frequencies(evidence: Evidence) -> dict[str, dict[str, float]]:
 # The paper tests two LSTMs, Google's and Gulordava's. What it says of both is claimed of all
 # models of a source here; what it says of one of them only is left out.
 
-# Number of cells that a reason names.
-_SHOWN = 4
-
 # An analysis and what is found in its estimates.
 _Effect = tuple[str, EffectFinder]
 
@@ -187,7 +184,7 @@ def _cells(keys: Sequence[tuple[str, str, str, str]]) -> str:
         f"{_model(model, corpus)}, {prose_name(name)}, {prose_name(metric)}"
         for metric, model, corpus, name in keys
     ]
-    return first_names(names, _SHOWN)
+    return first_names(names, 4)
 
 
 def _model(model: str, corpus: str) -> str:
@@ -325,9 +322,6 @@ FILLER_GAP_CLAIMS = (
               "in WSJ.", _frequent_is_learnt),
 )  # fmt: skip
 
-
-# The cells of tables and figures.
-
 _NO_RUNS = "there are no runs on these suites"
 _VARIANTS = {
     "that_nogap": "−licensor −gap",
@@ -367,7 +361,6 @@ _ORDERS = {
 
 
 def _place(row: Mapping[str, Any]) -> list[int]:
-    """Return the place of a row in the paper's figures, for sorting."""
     return [
         order.index(row[column]) if row[column] in order else len(order)
         for column, order in _ORDERS.items()
@@ -420,7 +413,6 @@ def _effect_part(number: str, title: str, analysis: str, *key: str, **options: A
 
 
 def _means(evidence: Evidence) -> Iterator[StudyCell]:
-    """Yield the means of the variants of Study 1, with bootstrap intervals over sentences."""
     table = evidence.data.sentences
     table = table[table["class"] == STUDY_1]
     keys = ["modifier", "condition", "model", "corpus"]

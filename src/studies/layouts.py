@@ -3,7 +3,7 @@
 ``task=rescore`` and ``replicate`` call ``import_layout`` and ``published_suites``. Folders name
 models: ``lstm_outputs/trial1`` is a run of ``lstm``. Where a layout knows the training corpus, it
 is part of the name of a run; the corpus of a set of surprisals takes precedence. Materials are read
-in the ``*_files`` modules, files of surprisals in ``gardenpath.eval.published``.
+in the modules of the studies, files of surprisals in ``gardenpath.eval.published``.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from gardenpath.errors import ConfigError, InputError
 from gardenpath.eval.published.files import (
     ConditionSource,
     PairingRules,
-    StatedUnit,
     SurprisalSet,
     check_folders,
     read_token_table,
     read_two_columns,
+    unit_or,
 )
 from gardenpath.eval.published.importing import FileForm, Imported, Importing, run_name
 from gardenpath.eval.published.pairing import Materials
 from gardenpath.eval.suites.suite import Suite
 from gardenpath.eval.suites.summary import RunName
 from gardenpath.studies.mandarin_files import OTHER_MODELS, load_mandarin
-from gardenpath.studies.reflexives_files import (
+from gardenpath.studies.reflexives import (
     EXPERIMENTS,
     Stimuli,
     count_other_labels,
     load_reflexives,
     read_bert,
 )
-from gardenpath.studies.suppression_files import load_suppression
+from gardenpath.studies.suppression import load_suppression
 from gardenpath.util import plural
 
 _XINHUA = re.compile(r"^hybrid1_outputs_(\w+)$")
@@ -64,13 +64,12 @@ def import_mandarin(
         "15 files of classifier_noun and garden_path_object in two folders of the LSTM, which are "
         "of other models than the files beside them",
     ]
-    form = FileForm(pairing="order of lines", unit=_unit(rules))
+    form = FileForm(pairing="order of lines", unit=unit_or(rules.unit, "bits", "the layout"))
     for surprisals, folder in _folders(sets):
         name = _mandarin_name(folder, surprisals)
         for key, path in _files_by_key(folder, suites, importing).items():
             importing.add(name, suites[key], read_token_table(path), path, form)
-    where = [surprisals.path for surprisals in sets]
-    return importing.finish(where, "files such as lstm_outputs/trial0/surprisals_cls_none.tsv")
+    return importing.finish(sets, "files such as lstm_outputs/trial0/surprisals_cls_none.tsv")
 
 
 def _mandarin_name(folder: Path, surprisals: SurprisalSet) -> RunName:
@@ -93,7 +92,6 @@ def _mandarin_name(folder: Path, surprisals: SurprisalSet) -> RunName:
 def _files_by_key(
     folder: Path, suites: Mapping[str, Materials], importing: Importing
 ) -> dict[str, Path]:
-    """Return the tables of a folder by the key at the end of their names."""
     materials = {own.path.resolve() for own in suites.values()}
     files: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
@@ -111,12 +109,9 @@ def _files_by_key(
 
 
 def import_reflexives(
-    materials: Sequence[Path],
-    sets: Sequence[SurprisalSet],
-    rules: PairingRules,
-    *,
+    materials: Sequence[Path], sets: Sequence[SurprisalSet], rules: PairingRules, *,
     conditions: ConditionSource = "sentences",
-) -> Imported:
+) -> Imported:  # fmt: skip
     """Import surprisals for the published reflexive stimuli (Hu et al. 2020).
 
     Below every set, folders with a folder for each experiment are models:
@@ -145,8 +140,7 @@ def import_reflexives(
                 raise InputError(f"is the same suite as {paths[0].name}", path=paths[1])
             for path in paths:
                 _add_reflexives(importing, name, own, path, rules)
-    where = [surprisals.path for surprisals in sets]
-    return importing.finish(where, "files such as rnng/exp2-rc/herself_rnng.txt")
+    return importing.finish(sets, "files such as rnng/exp2-rc/herself_rnng.txt")
 
 
 def _holds_stimuli(folder: Path) -> bool:
@@ -162,7 +156,11 @@ def _add_reflexives(
             f"{path}: {plural(count, 'row')} with another item or condition than the "
             "stimuli, which count"
         )
-    form = FileForm(pairing="order of rows", unit=_unit(rules), is_left_to_right=not is_masked)
+    form = FileForm(
+        pairing="order of rows",
+        unit=unit_or(rules.unit, "bits", "the layout"),
+        is_left_to_right=not is_masked,
+    )
     read = read_bert(path) if is_masked else read_two_columns(path, materials.lengths)
     importing.add(name, materials, read, path, form)
 
@@ -181,7 +179,7 @@ def import_suppression(
     importing.exceptions.append(
         "a misspelt noun in six sentences of center_embedding, as in one published file"
     )
-    form = FileForm(pairing="order of lines", unit=_unit(rules))
+    form = FileForm(pairing="order of lines", unit=unit_or(rules.unit, "bits", "the layout"))
     for surprisals, folder in _folders(sets):
         for path in sorted(folder.glob("*_output.tsv")):
             if folder.name not in files:
@@ -195,26 +193,15 @@ def import_suppression(
                 name = replace(name, run=f"{prefix}/{run}")
             read = read_two_columns(path, own.whole.lengths)
             importing.add(name, own.whole, read, path, form, parts=own.suites)
-    where = [surprisals.path for surprisals in sets]
-    return importing.finish(where, "files such as center-embeddings/gulordava_output.tsv")
-
-
-def _unit(rules: PairingRules) -> StatedUnit:
-    """Return the unit of a published layout, bits unless the rules say otherwise."""
-    if rules.unit is None:
-        return StatedUnit(unit="bits", source="the layout")
-    return StatedUnit(unit=rules.unit, source="unit=")
+    return importing.finish(sets, "files such as center-embeddings/gulordava_output.tsv")
 
 
 def _folders(sets: Sequence[SurprisalSet]) -> Iterator[tuple[SurprisalSet, Path]]:
-    """Yield every set with its folder and with all folders below it, in order."""
     for surprisals in sets:
         check_folders([surprisals.path])
         below = sorted(path for path in surprisals.path.rglob("*") if path.is_dir())
         yield from ((surprisals, folder) for folder in (surprisals.path, *below))
 
-
-# The published studies by name.
 
 # The study whose files have the suites of each set.
 _LAYOUTS = {
@@ -225,13 +212,9 @@ _LAYOUTS = {
 
 
 def import_layout(
-    name: str,
-    materials: Sequence[Path],
-    sets: Sequence[SurprisalSet],
-    rules: PairingRules,
-    *,
+    name: str, materials: Sequence[Path], sets: Sequence[SurprisalSet], rules: PairingRules, *,
     conditions: ConditionSource = "sentences",
-) -> Imported:
+) -> Imported:  # fmt: skip
     """Import the surprisals of a study in its published layout."""
     layout = _layout(name)
     if layout == "reflexives":

@@ -26,11 +26,11 @@ from gardenpath.studies.study import (
     PartSpec,
     StudyCell,
     StudySpec,
+    count_cell,
     depends,
     judged,
     mean_cell,
     names_or_none,
-    short_count,
     significant,
     stars,
     untested,
@@ -214,7 +214,6 @@ def _only_rnng_has_subject_effect(evidence: Evidence) -> Judgement:
 
 
 def _rnng_subject_effect(evidence: Evidence) -> Judgement:
-    """Judge the significance of the effect of RNNGs, over items of all runs and by item."""
     wanted = {"class": "garden_path_subject", "model": "rnng", "corpus": LARGE}
     effect = evidence.estimate("garden_path", **wanted)
     if effect is None:
@@ -234,7 +233,6 @@ def _plm_is_positive(evidence: Evidence) -> Judgement:
 
 
 def _lacks(evidence: Evidence, analysis: str, needed: str) -> Judgement:
-    """Say what a claim needs, and why its analysis has no estimate for it."""
     reasons = "; ".join(evidence.skipped(analysis))
     return untested(f"needs {needed}" + (f" ({reasons})" if reasons else ""))
 
@@ -311,9 +309,6 @@ MANDARIN_CLAIMS = (
 )  # fmt: skip
 
 
-# Cells on corpora and networks, which files of surprisals do not contain.
-
-
 def _perplexity_cells(evidence: Evidence) -> Iterator[StudyCell]:
     """Yield perplexities of words: of syntactic models, those marginalised over trees."""
     table = evidence.data.perplexity
@@ -333,9 +328,7 @@ def _corpus_cells(evidence: Evidence) -> Iterator[StudyCell]:
     for row in table[table["split"] == "train"].to_dict("records"):
         for column in ("tokens", "vocabulary"):
             if row[column] is not None and not math.isnan(row[column]):
-                value = int(row[column])
-                text = short_count(value)
-                yield StudyCell(row=row["corpus"], column=column, value=value, text=text)
+                yield count_cell(int(row[column]), row=row["corpus"], column=column)
 
 
 def _network_cells(evidence: Evidence) -> Iterator[StudyCell]:
@@ -351,7 +344,6 @@ def _network_cells(evidence: Evidence) -> Iterator[StudyCell]:
 
 
 def _length_cells(evidence: Evidence) -> Iterator[StudyCell]:
-    """Yield the share of sentences by length in each training corpus, and the longest."""
     table = evidence.data.lengths
     if table is None:
         return
@@ -368,8 +360,6 @@ def _length_cells(evidence: Evidence) -> Iterator[StudyCell]:
         longest = float(rows["length"].max())
         yield StudyCell(panel="longest", row=row, column="words", value=longest)
 
-
-# Cells on accuracies and effects.
 
 MANDARIN_CLASSES = (
     "classifier_noun",
@@ -431,7 +421,6 @@ def _runs(table: pd.DataFrame) -> list[tuple[str, str]]:
 def _grouped(
     table: pd.DataFrame, column: str, order: Sequence[str], panel: str = ""
 ) -> Iterator[StudyCell]:
-    """Yield mean accuracies with intervals: models as rows, values of a column as columns."""
     for model, corpus in _runs(table):
         rows = table[(table["model"] == model) & (table["corpus"] == corpus)]
         for value in order:
@@ -485,10 +474,7 @@ def _supervision(evidence: Evidence) -> Iterator[StudyCell]:
 
 
 def _estimate_text(row: Mapping[str, Any]) -> str:
-    """Say estimate and p as computed, and p of other tests and models of the same data."""
-    texts = [
-        f"b = {row['estimate']:.3f}, SE {row['standard_error']:.3f}, {_p(row['p'])}",
-    ]
+    texts = [f"b = {row['estimate']:.3f}, SE {row['standard_error']:.3f}, {_p(row['p'])}"]
     if not math.isnan(row["p_satterthwaite"]):
         texts.append(f"with Satterthwaite's degrees of freedom {_p(row['p_satterthwaite'])}")
     texts += ["singular fit"] if row["singular"] else []

@@ -17,6 +17,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from gardenpath.errors import InputError
@@ -56,22 +57,15 @@ def _classifier_noun(*lines: Words) -> str:
     return "" if is_same else "lines 1 and 4, and lines 2 and 3, must have one classifier"
 
 
-def _garden_path(specific: Words, general: Words) -> str:
+def _garden_path(specific: Words, general: Words, *, is_object: bool) -> str:
+    is_at_object = [words[-3] == RELATIVISER for words in (specific, general)]
+    if is_object and not all(is_at_object):
+        return f"the lines must end in a verb, {RELATIVISER}, a noun and a full stop"
+    if not is_object and any(is_at_object):
+        return "the relative clause must modify the subject"
     pairs = [(a, b) for a, b in zip(specific, general, strict=False) if a != b]
     is_general = bool(pairs) and pairs[0][1] == GENERAL_CLASSIFIER != pairs[0][0]
     return "" if is_general else f"line 2 must have {GENERAL_CLASSIFIER} for a classifier of line 1"
-
-
-def _garden_path_object(specific: Words, general: Words) -> str:
-    if specific[-3] != RELATIVISER or general[-3] != RELATIVISER:
-        return f"the lines must end in a verb, {RELATIVISER}, a noun and a full stop"
-    return _garden_path(specific, general)
-
-
-def _garden_path_subject(specific: Words, general: Words) -> str:
-    if RELATIVISER in (specific[-3], general[-3]):
-        return "the relative clause must modify the subject"
-    return _garden_path(specific, general)
 
 
 def _verb_noun(compatible: Words, incompatible: Words) -> str:
@@ -94,8 +88,8 @@ def _subordination(complete: Words, incomplete: Words) -> str:
 
 _CHECKS: Mapping[str, Callable[..., str]] = {
     "classifier_noun": _classifier_noun,
-    "garden_path_object": _garden_path_object,
-    "garden_path_subject": _garden_path_subject,
+    "garden_path_object": partial(_garden_path, is_object=True),
+    "garden_path_subject": partial(_garden_path, is_object=False),
     "verb_noun": _verb_noun,
     "missing_object": _missing_object,
     "subordination": _subordination,
@@ -134,15 +128,12 @@ def check_sisters(suites: Iterable[Materials]) -> None:
 
 
 def _right_and_wrong(materials: Materials, number: int) -> tuple[str, str] | None:
-    """Return the words that distinguish the first two lines of an item."""
     items = [item for item in materials.suite.items if item.number == number]
     if not items:
         return None
     first, second = items[0].variants[:2]
     return _exchanged(first.words, second.words)
 
-
-# The files.
 
 # The material between the dependent words, by the suffix of a file's name.
 _MODIFIERS = {
@@ -155,7 +146,7 @@ _MODIFIERS = {
 }
 
 
-# The earlier wordings (see ``wordings.wording_digest``) of object_rc, items 5 and 7, and of
+# The earlier wordings (see ``pairing.wording_digest``) of object_rc, items 5 and 7, and of
 # subject_rc, item 28, of classifier-noun.
 _EARLIER_WORDINGS = frozenset(
     {
@@ -167,7 +158,7 @@ _EARLIER_WORDINGS = frozenset(
 
 # In two published folders of the LSTM, the files of classifier-noun and of garden path object give
 # equal beginnings of sentences other surprisals than the files beside them: they are of other
-# models (see ``beginnings.numbers_digest``). In the second folder, classifier-noun without modifier
+# models (see ``checks.numbers_digest``). In the second folder, classifier-noun without modifier
 # agrees with the rest.
 OTHER_MODELS = frozenset(
     {
@@ -246,11 +237,9 @@ def load_mandarin(folders: Sequence[Path]) -> dict[str, Materials]:
         if paths:
             suites[key] = read_mandarin_suite(paths[0], layout, modifier)
     if not suites:
-        raise InputError(
-            "contains no Mandarin suite",
-            path=", ".join(map(str, folders)),
-            remedy="suites are text files such as cls_none_txt.txt, in any subfolder",
-        )
+        problem = "contains no Mandarin suite"
+        remedy = "suites are text files such as cls_none_txt.txt, in any subfolder"
+        raise InputError(problem, path=", ".join(map(str, folders)), remedy=remedy)
     check_sisters(suites.values())
     return suites
 

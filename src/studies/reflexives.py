@@ -1,28 +1,45 @@
 """Hu et al. 2020: licensing of reflexives, with the pronoun constant and the context varied.
 
-``replicate`` computes ``reflexives_study`` from surprisals of the released stimuli or of our own
-suites. Accuracies and effects come first, then the claims of the paper, each judged by the data of
-a source, then the cells of its tables and figures. Files are read in ``reflexives_files``.
+``layouts`` reads the released stimuli and the surprisals of BERT here, and ``replicate`` computes
+``reflexives_study`` from surprisals of them or of our own suites. The readers come first, then
+accuracies and effects, the claims of the paper, each judged by the data of a source, and the cells
+of its tables and figures. Nothing is imported or scored here.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from gardenpath.data.arrays import Floats
+from gardenpath.errors import InputError
 from gardenpath.eval.means import NORMAL, bootstrap_mean
+from gardenpath.eval.published.files import (
+    ConditionSource,
+    ScoredSentence,
+    check_folders,
+    number_of,
+    read_lines,
+)
+from gardenpath.eval.published.pairing import Materials
 from gardenpath.eval.statistics.answers import prose_name, rounded
 from gardenpath.eval.suites.effects import DISTRACTOR, UNGRAMMATICAL
+from gardenpath.eval.suites.formula import Formula
+from gardenpath.eval.suites.nodes import csv_columns, csv_rows
+from gardenpath.eval.suites.regions import is_edge
+from gardenpath.eval.suites.suite import Item, Prediction, Suite, Variant
 from gardenpath.settings.tasks import ItemChoice
-from gardenpath.studies.reflexives_files import EXPERIMENTS_WITH_UNUSED_ITEMS, UNUSED_ITEMS
 from gardenpath.studies.study import (
     ClaimSpec,
     Evidence,
@@ -33,16 +50,278 @@ from gardenpath.studies.study import (
     StudyCell,
     StudyModels,
     StudySpec,
+    count_cell,
     depends,
     interval_cell,
     judged,
     names_or_none,
-    short_count,
     untested,
 )
+from gardenpath.util import Words, is_count
+
+# There is one CSV file per experiment and pronoun, ``exp2-rc/herself.csv``. An item has several
+# rows per condition, in which the nouns are exchanged; these become variants, which are averaged
+# before conditions are compared. Rows of an item need not be contiguous.
+#
+# Conditions come from the sentences: a sentence is ungrammatical if the noun that binds the pronoun
+# differs from it in number, a distractor if the other noun does. ``mismatch_position`` says the
+# same; a file in which it does not is refused. The labels ``grammatical`` and ``locality``
+# contradict the sentences in some rows of one experiment. The authors' script used ``grammatical``,
+# as does ``conditions="labels"`` here.
+#
+# A row gives its sentence twice, with and without ``<eos>``. In one row the two differ in a word;
+# surprisals may be those of either.
+
+PRONOUNS = ("themselves", "himself", "herself")
+_CONDITIONS = ("baseline", "distractor", "ungrammatical")
+# Name of each experiment in the paper, and which of the two nouns binds the pronoun.
+EXPERIMENTS = {
+    "exp1a-ml-rc": ("exp1a", 0),
+    "exp1b-ml-comp": ("exp1b", 1),
+    "exp2-rc": ("exp2a", 0),
+    "exp3-comp": ("exp2b", 1),
+    "exp4-pp": ("exp3", 0),
+}
+
+_CONDITION_OF_POSITION = {
+    "none": "baseline",
+    **dict.fromkeys(("rc_subj", "nonlocal_subj", "distractor"), "distractor"),
+    **dict.fromkeys(("matrix_subj", "local_subj", "head"), "ungrammatical"),
+}
+
+# Items that Table 3 of the paper leaves out, by pronoun, in the experiments with 75 released items.
+UNUSED_ITEMS = {"himself": range(46, 61), "themselves": range(46, 61), "herself": range(61, 76)}
+EXPERIMENTS_WITH_UNUSED_ITEMS = ("exp2a", "exp2b", "exp3")
+
+_LICENSING = Prediction(
+    "licensing",
+    Formula.parse(
+        "(reflexive;%ungrammatical%) > (reflexive;%baseline%)"
+        " & (reflexive;%ungrammatical%) > (reflexive;%distractor%)"
+    ),
+)
+
+_COLUMNS = (
+    *("item", "grammatical", "mismatch_position", "pronoun", "verb"),
+    *("sentence", "sentence_no_eos"),
+)
+
+
+@dataclass(frozen=True)
+class Stimuli:
+    """The suite of one experiment and pronoun, and the rows of its file.
+
+    ``contradicting`` counts rows by wrong label.
+    """
+
+    materials: Materials
+    contradicting: Mapping[str, int]
+    rows: tuple[Mapping[str, str], ...]
+
+    @property
+    def notes(self) -> list[str]:
+        name = self.materials.suite.name
+        return [
+            f"{name}: {label} contradicts the sentence in {count} rows"
+            for label, count in self.contradicting.items()
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    line: int
+    item: int
+    condition: str
+    labelled: tuple[str, ...]
+    words: Words
+    other: tuple[Words, ...]
+    cells: Mapping[str, str]
+
+
+def load_reflexives(
+    folders: Sequence[Path], conditions: ConditionSource = "sentences"
+) -> dict[tuple[str, str], Stimuli]:
+    """Read the suites in folders of experiments, by experiment (its folder) and pronoun."""
+    check_folders(folders)
+    stimuli: dict[tuple[str, str], Stimuli] = {}
+    for path in sorted({path for folder in folders for path in folder.rglob("*.csv")}):
+        key = (path.parent.name, path.stem)
+        if path.stem not in PRONOUNS or path.parent.name not in EXPERIMENTS:
+            continue
+        if key in stimuli:
+            raise InputError(f"is the same suite as {stimuli[key].materials.path}", path=path)
+        stimuli[key] = read_stimuli(path, conditions)
+    if not stimuli:
+        known = ", ".join(EXPERIMENTS)
+        problem = "contains no reflexive stimuli"
+        remedy = f"stimuli are tables such as exp2-rc/herself.csv; experiments: {known}"
+        raise InputError(problem, path=", ".join(map(str, folders)), remedy=remedy)
+    return stimuli
+
+
+def read_stimuli(path: Path, conditions: ConditionSource = "sentences") -> Stimuli:
+    name, binder = EXPERIMENTS[path.parent.name]
+    rows = [_row(line, cells, binder, path) for line, cells in _read_rows(path, _COLUMNS)]
+    if not rows:
+        raise InputError("contains no sentences", path=path)
+    _check_items(rows, path)
+    items: dict[int, list[tuple[int, Variant]]] = {}
+    for place, row in enumerate(rows):
+        start = len(row.words) - 1 - row.words[::-1].index(row.cells["pronoun"])
+        regions = (row.words[:start], row.words[start : start + 1], row.words[start + 1 :])
+        items.setdefault(row.item, []).append((place, Variant(row.condition, regions)))
+    suite = Suite(
+        name=f"reflexives/{name}/{path.stem}", language="en",
+        regions=("context", "reflexive", "end"), conditions=_CONDITIONS, predictions=(_LICENSING,),
+        items=tuple(
+            Item(number, tuple(variant for _, variant in own), {"pronoun": path.stem})
+            for number, own in items.items()
+        ),
+        kind="reflexives", modifier=name, critical=("reflexive",), ties="complete",
+        reference="Hu, Chen and Levy 2020: A closer look at the performance of neural language "
+        "models",
+    )  # fmt: skip
+    places = tuple(place for own in items.values() for place, _ in own)
+    materials = Materials(
+        path, suite, places, tuple(row.line for row in rows),
+        other={place: row.other for place, row in enumerate(rows) if row.other},
+        labels=tuple(rows[n].labelled for n in places) if conditions == "labels" else (),
+    )  # fmt: skip
+    return Stimuli(materials, _contradicting(rows), tuple(row.cells for row in rows))
+
+
+def _read_rows(
+    path: Path, columns: Sequence[str], where: str = ""
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the rows of a table, with their lines; ``where`` precedes what the header lacks."""
+    reader = csv.DictReader(io.StringIO("\n".join(read_lines(path)) + "\n"))
+    names = csv_columns(reader, path)
+    if missing := [column for column in columns if column not in names]:
+        raise InputError(f"{where}has no column {', '.join(missing)}", path=path, line=1)
+    for line, row in csv_rows(reader, path):
+        if any(row.get(column) is None for column in columns):
+            raise InputError("has too few columns", path=path, line=line)
+        yield line, row
+
+
+def _row(line: int, cells: Mapping[str, str], binder: int, path: Path) -> _Row:
+    pronoun, position = cells["pronoun"], cells["mismatch_position"]
+    words = tuple(cells["sentence_no_eos"].split())
+    spoken = tuple(word for word in cells["sentence"].split() if not is_edge(word))
+    if pronoun != path.stem or pronoun not in words:
+        raise InputError(f"the sentence does not contain {path.stem!r}", path=path, line=line)
+    if not is_count(cells["item"]):
+        raise InputError(f"item {cells['item']!r} is not a number", path=path, line=line)
+    if position not in _CONDITION_OF_POSITION:
+        known = ", ".join(_CONDITION_OF_POSITION)
+        problem = f"mismatch_position is {position!r}"
+        raise InputError(problem, path=path, line=line, remedy=f"known: {known}")
+    condition = _CONDITION_OF_POSITION[position]
+    said = [_condition_in(sentence, pronoun, binder) for sentence in (words, spoken)]
+    if condition not in said:
+        raise InputError(
+            f"mismatch_position is {position!r} ({condition}), but the sentence is of condition "
+            f"{said[0]}: {' '.join(words)!r}",
+            path=path,
+            line=line,
+            remedy="the conditions of the stimuli are exchanged, or the file is of another "
+            "experiment",
+        )
+    # The authors' script takes all rows with grammatical 0 as ungrammatical, even distractors.
+    labelled = [condition] if condition != "ungrammatical" else []
+    labelled += ["ungrammatical"] if cells["grammatical"] == "0" else []
+    other = (spoken,) if spoken != words else ()
+    return _Row(line, int(cells["item"]), condition, tuple(labelled), words, other, cells)
+
+
+def _condition_in(words: Words, pronoun: str, binder: int) -> str:
+    nouns = [words[n + 1] for n, word in enumerate(words[:-1]) if word.lower() == "the"]
+    if len(nouns) != 2:
+        return f"with {len(nouns)} nouns"
+    fits = [_is_plural(noun) == (pronoun == "themselves") for noun in nouns]
+    if not fits[binder]:
+        return "ungrammatical" if fits[1 - binder] else "with two mismatches"
+    return "baseline" if fits[1 - binder] else "distractor"
+
+
+def _is_plural(noun: str) -> bool:
+    is_regular = noun.endswith("s") and not noun.endswith("ss")
+    return is_regular or noun.endswith(("men", "children", "people"))
+
+
+def _check_items(rows: Sequence[_Row], path: Path) -> None:
+    """Refuse item numbers that do not fit: every item has one verb and as many rows as others."""
+    verbs: dict[int, str] = {}
+    counts: Counter[tuple[int, str]] = Counter()
+    for row in rows:
+        if verbs.setdefault(row.item, row.cells["verb"]) != row.cells["verb"]:
+            problem = f"item {row.item} has the verb {verbs[row.item]!r} in another row"
+            raise InputError(problem, path=path, line=row.line, remedy="item numbers are wrong")
+        counts[row.item, row.condition] += 1
+    usual = Counter(counts.values()).most_common(1)[0][0]
+    for item in verbs:
+        for condition in _CONDITIONS:
+            if counts[item, condition] != usual:
+                raise InputError(
+                    f"item {item} has {counts[item, condition]} rows of condition {condition}, "
+                    f"others have {usual}",
+                    path=path,
+                    remedy="rows are missing or item numbers are wrong",
+                )
+
+
+def _contradicting(rows: Sequence[_Row]) -> dict[str, int]:
+    wrong = [row.condition == "ungrammatical" for row in rows]
+    counts = {
+        "grammatical": sum(
+            (row.cells["grammatical"] == "0") != is_wrong
+            for row, is_wrong in zip(rows, wrong, strict=True)
+        )
+    }
+    places = [row.cells.get("locality") for row in rows]
+    # Where the label varies, it is "nonlocal" if and only if the sentence is ungrammatical.
+    if len(set(places)) > 1:
+        pairs = zip(places, wrong, strict=True)
+        counts["locality"] = sum((place == "nonlocal") != is_wrong for place, is_wrong in pairs)
+    return {label: count for label, count in counts.items() if count}
+
+
+# Surprisals of masked language models as published with the stimuli.
+#
+# The file repeats the columns of the stimuli and adds ``bert_sentence``, in which the pronoun is
+# masked, and its ``surprisal`` in bits. No other word has a surprisal.
+
+_BERT_COLUMNS = ("pronoun", "sentence_no_eos", "bert_sentence", "surprisal")
+_MASK = "***mask***"
+
+
+def count_other_labels(path: Path, stimuli: Sequence[Mapping[str, str]]) -> int:
+    """Return how many rows have another item or condition than the same row of the stimuli."""
+    pairs = zip((row for _, row in _read_rows(path, ())), stimuli, strict=False)
+    labels = ("item", "mismatch_position")
+    return sum(any(row.get(name) != own[name] for name in labels) for row, own in pairs)
+
+
+def read_bert(path: Path) -> list[ScoredSentence]:
+    """Read one sentence per row; only the masked pronoun has a value, the others are NaN."""
+    sentences = []
+    for line, row in _read_rows(path, _BERT_COLUMNS, "the header "):
+        words = tuple(row["sentence_no_eos"].split())
+        masked = tuple(row["bert_sentence"].split())
+        if masked.count(_MASK) != 1:
+            raise InputError(f"{row['bert_sentence']!r} has not one mask", path=path, line=line)
+        place = masked.index(_MASK)
+        read = tuple(row["pronoun"] if word == _MASK else word for word in masked)
+        if [word.lower() for word in words] != [word.lower() for word in read]:
+            problem = f"{row['bert_sentence']!r} is not {row['sentence_no_eos']!r} with a mask"
+            raise InputError(problem, path=path, line=line)
+        values = [math.nan] * len(words)
+        values[place] = number_of(row["surprisal"], path, line)
+        sentences.append(ScoredSentence(words, tuple(values), line))
+    return sentences
+
 
 REFLEXIVE_EXPERIMENTS = ("exp1a", "exp2a", "exp1b", "exp2b", "exp3")
-PRONOUNS = ("themselves", "himself", "herself")
 REFLEXIVE_MODELS = StudyModels(
     labels={
         "bert": "BERT",
@@ -109,7 +388,6 @@ def chosen_items(table: pd.DataFrame, items: ItemChoice) -> pd.DataFrame:
 def _by_model(
     evidence: Evidence, table: pd.DataFrame, column: str, experiment: str, items: ItemChoice
 ) -> list[ModelRows]:
-    """Return the values of the items of an experiment by model, as means over runs."""
     if "pronoun" not in table.columns:
         return []
     table = table[(table["class"] == "reflexives") & (table["modifier"] == experiment)]
@@ -263,12 +541,9 @@ class _Judge:
 
 
 def _distractors(
-    experiment: str,
-    models: Models,
-    against: Sequence[str],
-    claimed: Literal["higher", "equal"],
+    experiment: str, models: Models, against: Sequence[str], claimed: Literal["higher", "equal"],
     evidence: Evidence,
-) -> Judgement:
+) -> Judgement:  # fmt: skip
     """Judge whether the distractor effect at *herself* is significantly higher than at others.
 
     If ``equal`` is claimed, judge whether the two do not differ significantly.
@@ -284,17 +559,14 @@ def _distractors(
             other = of_pronoun(model, pronoun)
             if min(len(herself), len(other)) < 2:
                 return untested(f"{model.label} lacks items with herself or {pronoun}")
-            more, reach = _difference(herself, other)
+            # The difference of the means, and the half-width of its 95 % interval (Welch).
+            variances = [float(np.var(bits, ddof=1)) / len(bits) for bits in (herself, other)]
+            more = float(herself.mean() - other.mean())
+            reach = NORMAL * math.sqrt(sum(variances))
             is_so &= more > reach if claimed == "higher" else abs(more) <= reach
             said.append(f"{model.label}, herself − {pronoun}: {rounded(more)} ± {rounded(reach)}")
     lacking = REFLEXIVE_MODELS.lacking([model.model for model in effects], models)
     return judged(is_so, " bits; ".join(said) + " bits" + lacking)
-
-
-def _difference(first: Floats, second: Floats) -> tuple[float, float]:
-    """Return the difference of two means and the half-width of its 95 % interval (Welch)."""
-    variance = np.var(first, ddof=1) / len(first) + np.var(second, ddof=1) / len(second)
-    return float(first.mean() - second.mean()), NORMAL * math.sqrt(variance)
 
 
 def _needs(models: Sequence[str], experiment: str) -> Judgement:
@@ -362,8 +634,6 @@ def reflexives_claims(items: ItemChoice) -> tuple[ClaimSpec, ...]:
     )  # fmt: skip
 
 
-# The cells of tables and figures.
-
 _LABELS = {
     **REFLEXIVE_MODELS.labels,
     "exp1a": "Relative clause (Exp. 1a)",
@@ -376,13 +646,7 @@ _LABELS = {
 }
 
 
-def _row_labels(evidence: Evidence) -> dict[str, str]:
-    rows = REFLEXIVE_MODELS.rows(evidence.data.items, evidence)
-    return {model.key: model.label for model in rows}
-
-
 def _training_data(evidence: Evidence) -> Iterator[StudyCell]:
-    """Yield the size of the training corpus of each model and its pronouns, if they are known."""
     table = evidence.data.corpora
     if table is None:
         return
@@ -393,9 +657,7 @@ def _training_data(evidence: Evidence) -> Iterator[StudyCell]:
         known = train.loc[model.corpus].dropna() if model.corpus in train.index else {}
         for name, column in names.items():
             if name in known:
-                value = int(known[name])
-                text = short_count(value)
-                yield StudyCell(row=model.key, column=column, value=value, text=text)
+                yield count_cell(int(known[name]), row=model.key, column=column)
 
 
 def _accuracies(evidence: Evidence, *, items: ItemChoice) -> Iterator[StudyCell]:
@@ -428,7 +690,7 @@ def reflexives_study(items: ItemChoice = "paper") -> StudySpec:
         title="Reflexives: a closer look at anaphor licensing",
         reference="Hu, Chen and Levy 2020",
         labels=_LABELS,
-        row_labels=_row_labels,
+        row_labels=lambda own: REFLEXIVE_MODELS.row_labels(own.data.items, own),
         claims=reflexives_claims(items),
         parts=(
             PartSpec(number="Table 2", title="Training data of the models", cells=_training_data,

@@ -94,8 +94,6 @@ def study_spec(name: str, *, items: ItemChoice = "paper") -> StudySpec:
     return STUDIES[name](items)
 
 
-# The sources of a study, with their analyses.
-
 # A study judges a model by its results in classes of suites.
 _GROUP = ["model", "corpus", "class"]
 # Words whose frequency in training corpora a study reports.
@@ -103,14 +101,9 @@ _COUNTED_WORDS = ("themselves", "himself", "herself")
 
 
 def study_evidence(
-    study: str,
-    source: str,
-    results: Results,
-    *,
-    corpora: CorpusTables | None = None,
-    correction: Correction | None = None,
-    weights: Weighting = "none",
-) -> Evidence:
+    study: str, source: str, results: Results, *, corpora: CorpusTables | None = None,
+    correction: Correction | None = None, weights: Weighting = "none",
+) -> Evidence:  # fmt: skip
     """Return the data of one source of a study, with the results of the study's analyses.
 
     ``correction`` adjusts p values for the number of tests of each analysis, ``weights`` are those
@@ -141,7 +134,6 @@ def left_out(results: Results) -> list[str]:
 def _with_enough_items(
     results: Results, tables: Iterable[pd.DataFrame]
 ) -> tuple[pd.DataFrame, ...]:
-    """Return tables without the models and classes that have too few usable items."""
     tables = tuple(tables)
     if results.items.empty:
         return tables
@@ -162,14 +154,9 @@ def _with_enough_items(
 
 
 def corpus_tables(
-    runs: Sequence[Run],
-    corpora: Sequence[DataSettings],
-    *,
-    cache: Path,
-    perplexity: bool,
-    marginal: int | None,
-    allow_unknown: bool = False,
-) -> CorpusTables:
+    runs: Sequence[Run], corpora: Sequence[DataSettings], *, cache: Path, perplexity: bool,
+    marginal: int | None, allow_unknown: bool = False,
+) -> CorpusTables:  # fmt: skip
     """Describe the named corpora, and the networks of runs.
 
     With ``perplexity``, that of all runs on the first corpus is measured, too; ``marginal`` is the
@@ -208,9 +195,6 @@ def corpus_tables(
         constructions=counts_table(counts) if counts else None,
         networks=networks,
     )
-
-
-# A published study from released surprisals and from runs, with its tables and files.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,26 +238,15 @@ class Replication:
 
 
 def study(
-    name: str,
-    *,
-    surprisals: SurprisalPaths | None = None,
-    materials: MaterialPaths | None = None,
-    runs: Sequence[Run] = (),
-    corpora: Sequence[DataSettings] = (),
-    suites: Sequence[str] | None = None,
-    in_vocabulary: bool = False,
-    items: int | None = None,
-    released_items: ItemChoice = "paper",
-    conditions: ConditionSource = "sentences",
-    pairing: PairingRules | None = None,
-    correction: Correction | None = None,
-    weights: Weighting = "none",
-    ties: Ties | TieRule = "exact",
-    min_items: int = MIN_ITEMS,
-    allow_unknown: bool = False,
-    marginal_sentences: int | None = 100,
+    name: str, *, surprisals: SurprisalPaths | None = None, materials: MaterialPaths | None = None,
+    runs: Sequence[Run] = (), corpora: Sequence[DataSettings] = (),
+    suites: Sequence[str] | None = None, in_vocabulary: bool = False, items: int | None = None,
+    released_items: ItemChoice = "paper", conditions: ConditionSource = "sentences",
+    pairing: PairingRules | None = None, correction: Correction | None = None,
+    weights: Weighting = "none", ties: Ties | TieRule = "exact", min_items: int = MIN_ITEMS,
+    allow_unknown: bool = False, marginal_sentences: int | None = 100,
     cache: str | Path = ".cache/corpora",
-) -> Replication:
+) -> Replication:  # fmt: skip
     """Compute the tables, figures and claims of a published study.
 
     ``name`` is ``mandarin``, ``reflexives``, ``suppression`` or ``filler_gap``. ``surprisals`` and
@@ -346,12 +319,9 @@ def _suites(
 
 
 def _searches(sources: Mapping[str, Results]) -> dict[str, str]:
-    """Return the search of the syntactic models, if there are any, with its settings."""
     searches = dict.fromkeys(results.search for results in sources.values() if results.search)
     return {"search": "; ".join(searches)} if searches else {}
 
-
-# study=: the tables, figures and claims of a published study, from files and from runs.
 
 # Notes on the terminal; the report has all.
 _MOST_NOTES = 6
@@ -392,7 +362,6 @@ def run_study(settings: EvaluateSettings, task: StudyTask) -> None:
 
 
 def _print(result: StudyResult) -> None:
-    """Print how many cells agree with the paper, and the verdicts on its claims."""
     table = FittedTable(f"{result.title} ({result.reference}): cells as published", keys=2)
     table.column("part")
     table.column("title")

@@ -30,7 +30,6 @@ RELEASED = "released surprisals"
 OWN = "own runs"
 
 Verdict = Literal["reproduced", "not reproduced", "depends", "not tested"]
-# Which of the released items count: those that the paper used, or all.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,14 +154,9 @@ class StudyResult:
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
-# Means with intervals, and the cells made of them.
-
-
-_STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
-
-
 def stars(p: float) -> str:
-    return next((mark for limit, mark in _STARS if p <= limit), "")
+    marks = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+    return next((mark for limit, mark in marks if p <= limit), "")
 
 
 def mean_cell(values: Sequence[float] | pd.Series, **keys: Any) -> StudyCell:
@@ -182,22 +176,19 @@ def interval_cell(interval: Interval, **keys: Any) -> StudyCell:
     )
 
 
-def short_count(count: int) -> str:
-    """Return a count as papers print it: 974K, 7M."""
+def count_cell(count: int, **keys: Any) -> StudyCell:
+    """Return a cell with a count as papers print it: 974K, 7M."""
+    text = f"{count / 1_000:.0f}K" if count >= 1_000 else str(count)
     if count >= 1_000_000:
-        return f"{count / 1_000_000:.0f}M"
-    return f"{count / 1_000:.0f}K" if count >= 1_000 else str(count)
+        text = f"{count / 1_000_000:.0f}M"
+    return StudyCell(value=count, text=text, **keys)
 
-
-# What a source says: its tables and its analyses, asked by claims and tables of a study.
 
 # Values of the column ``gap`` of analyses that separate sentences with and without a gap.
 WITH_GAP, WITHOUT_GAP = "with a gap", "without a gap"
 
 # Between the values that name a part of an analysis.
 _SEP = " · "
-# Number of parts named for each reason.
-_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -257,7 +248,12 @@ class Evidence:
             return []
         wanted = {prose_name(name) for name in names}
         places: dict[str, list[str]] = {}
-        for text in (*result.skipped, *_failed(result)):
+        reasons = list(result.skipped)
+        table = result.tables.get("estimates", pd.DataFrame())
+        if {"estimate", "term", "remark"} <= set(table.columns):
+            failed = table[table["estimate"].isna()].to_dict("records")
+            reasons += [f"{row['term']}: {row['remark']}" for row in failed]
+        for text in reasons:
             # ``CTB · LSTM: too few rows``; a text without a place is a reason as a whole.
             place, colon, reason = text.partition(": ")
             if not (colon and _SEP in place):
@@ -265,7 +261,7 @@ class Evidence:
             elif wanted <= set(place.split(_SEP)):
                 places.setdefault(reason, []).append(place)
         return [
-            f"{reason} ({first_names(skipped, _SHOWN)})" if skipped else reason
+            f"{reason} ({first_names(skipped, 3)})" if skipped else reason
             for reason, skipped in places.items()
         ]
 
@@ -274,15 +270,6 @@ class Evidence:
         if analysis not in self.results:
             return "the analysis was not run"
         return "; ".join(self.skipped(analysis)) or "the analysis has no estimates"
-
-
-def _failed(result: AnalysisResult) -> list[str]:
-    """Return the parts of an analysis whose fit failed, with the reason."""
-    table = result.tables.get("estimates")
-    if table is None or not {"estimate", "term", "remark"} <= set(table.columns):
-        return []
-    rows = table[table["estimate"].isna()]
-    return [f"{row['term']}: {row['remark']}" for row in rows.to_dict("records")]
 
 
 def first_names(names: Sequence[str], count: int) -> str:
@@ -299,8 +286,6 @@ def names_or_none(names: Sequence[str]) -> str:
     """Return names for a sentence; ``none`` if there are none."""
     return ", ".join(names) or "none"
 
-
-# How each table, figure and claim of a study is computed.
 
 # What a source says about a claim: the verdict and its reason.
 Judgement = tuple[Verdict, str]
@@ -400,9 +385,6 @@ def untested(reason: str) -> Judgement:
     return "not tested", reason
 
 
-# The rows of a table by model, with the keys and labels that models have in a study.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRows:
     """The rows of a model that was trained on one corpus; ``key`` has the corpus if needed."""
@@ -437,6 +419,10 @@ class StudyModels:
         known = set(known)
         lacking = [self.label(name) for name in wanted if name not in known]
         return f" (not in this source: {names_or_none(lacking)})" if lacking else ""
+
+    def row_labels(self, table: pd.DataFrame, evidence: Evidence) -> dict[str, str]:
+        """Return the labels of the models of a table by their keys."""
+        return {model.key: model.label for model in self.rows(table, evidence)}
 
     def rows(self, table: pd.DataFrame, evidence: Evidence) -> list[ModelRows]:
         """Return the rows of each model and corpus, in the paper's order.

@@ -37,7 +37,7 @@ from gardenpath.eval.surprisal.tables import (
 from gardenpath.store.manifest import side_car, write_side_car
 from gardenpath.store.tables import METRICS, read_table
 from gardenpath.studies.layouts import import_mandarin, import_reflexives, import_suppression
-from gardenpath.studies.reflexives_files import read_bert
+from gardenpath.studies.reflexives import read_bert
 from tests.eval.published import samples as form_samples
 from tests.fuzz.reader import Reader, on_disk, scratch
 

@@ -11,7 +11,7 @@ from gardenpath.errors import InputError
 from gardenpath.eval.published.files import PairingRules, SurprisalSet
 from gardenpath.eval.published.importing import Imported
 from gardenpath.studies.layouts import import_reflexives
-from gardenpath.studies.reflexives_files import load_reflexives, read_stimuli
+from gardenpath.studies.reflexives import load_reflexives, read_stimuli
 
 HEADER = "item,locality,grammatical,mismatch_position,verb,pronoun,sentence,sentence_no_eos"
 SENTENCES = (

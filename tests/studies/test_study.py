@@ -30,9 +30,9 @@ from gardenpath.studies.study import (
     Evidence,
     StudyClaim,
     StudyData,
+    count_cell,
     mean_cell,
     names_or_none,
-    short_count,
     significant,
 )
 from gardenpath.studies.suppression import SUPPRESSION, condition_means, is_neural
@@ -651,7 +651,8 @@ def test_mean_cells_leave_out_missing_values() -> None:
 
 
 def test_counts_are_as_papers_print_them() -> None:
-    assert [short_count(n) for n in (12, 974_400, 7_100_000)] == ["12", "974K", "7M"]
+    cells = [count_cell(count, row="a", column="b") for count in (12, 974_400, 7_100_000)]
+    assert [cell.text for cell in cells] == ["12", "974K", "7M"]
 
 
 def test_studies_have_their_names() -> None:

@@ -11,7 +11,7 @@ from gardenpath.errors import InputError
 from gardenpath.eval.published.files import PairingRules, SurprisalSet
 from gardenpath.eval.suites.effects import suite_effects
 from gardenpath.studies.layouts import import_suppression
-from gardenpath.studies.suppression_files import load_suppression
+from gardenpath.studies.suppression import load_suppression
 
 ORDERS = (
     ("The snow melted .", "The copper tarnished ."),

@@ -38,9 +38,6 @@ _FEWEST_PLACES = 20
 _FEWEST_SHARED = 3
 _OTHER_MODEL = 0.5
 
-# Largest sum of probabilities after the same words; above 1 because numbers are rounded.
-_LARGEST_SUM = 1.02
-
 
 def _beginnings(
     sentence: ScoredSentence, known: dict[tuple[int, str], int]
@@ -58,12 +55,9 @@ def _beginnings(
 
 
 def check_beginnings(
-    sentences: Sequence[ScoredSentence],
-    path: Path,
-    *,
-    shifts: bool = True,
+    sentences: Sequence[ScoredSentence], path: Path, *, shifts: bool = True,
     most_different: float = MOST_DIFFERENT,
-) -> None:
+) -> None:  # fmt: skip
     """Refuse numbers that do not belong to the words (see the module).
 
     ``shifts=False`` accepts equal surprisals of different words, as in small artificial grammars.
@@ -102,11 +96,9 @@ def check_beginnings(
             "models that are not left-to-right",
         )
     if shifts and branches >= _FEWEST_PLACES and equal > _SHIFTED * branches:
-        raise InputError(
-            f"{equal} of {branches} words that differ after equal words have equal surprisals",
-            path=path,
-            remedy="the numbers are shifted by one word; prefixes=false accepts them",
-        )
+        problem = f"{equal} of {branches} words that differ after equal words have equal surprisals"
+        remedy = "the numbers are shifted by one word; prefixes=false accepts them"
+        raise InputError(problem, path=path, remedy=remedy)
 
 
 def numbers_digest(sentences: Iterable[ScoredSentence]) -> str:
@@ -178,7 +170,7 @@ class RunBeginnings:
         """Refuse or note numbers that are too small to be surprisals in the stated unit."""
         for before, words in self._next.items():
             total = _total_probability(words)
-            if total <= _LARGEST_SUM:
+            if total <= 1.02:  # above 1 because numbers are rounded
                 continue
             first = self._first[max(before, 0)]
             which = "first words"
@@ -188,13 +180,11 @@ class RunBeginnings:
             problem = f"the probabilities of {which} sum to {total:.2f}"
             if not self.is_strict:
                 return [f"{self.run}: {problem}; the numbers may be in another unit"]
-            raise InputError(
-                problem,
-                path=first.path,
-                line=first.sentence.line,
-                remedy="the numbers are in another unit; name it by unit=nats or unit=log10, or "
-                "set prefixes=false for models that are not left-to-right",
+            remedy = (
+                "the numbers are in another unit; name it by unit=nats or unit=log10, or "
+                "set prefixes=false for models that are not left-to-right"
             )
+            raise InputError(problem, path=first.path, line=first.sentence.line, remedy=remedy)
         return []
 
 
@@ -219,9 +209,6 @@ def _total_probability(words: Mapping[str, float]) -> float:
     return math.fsum(2**-bits for bits in kept)
 
 
-# ----------------------------------------------------------------------------
-# Checks of the numbers of a file: unit, sign, and zeros.
-
 # Bits per unit; negative for log probabilities.
 _BITS: dict[Unit, float] = {
     "bits": 1.0,
@@ -234,12 +221,6 @@ _BITS: dict[Unit, float] = {
 
 # By how many bits a surprisal may lie below zero: models in half precision are as inexact.
 ROUNDING_BITS = 0.01
-
-# From this many words on, numbers that are all between 0 and 1 are probabilities.
-_ENOUGH_WORDS = 100
-
-# Tolerance of the ratio of two runs by which a unit is recognised.
-_RATIO_TOLERANCE = 0.03
 
 
 def checked_in_bits(
@@ -311,7 +292,7 @@ def check_values(sentences: Sequence[ScoredSentence], path: Path) -> None:
     values = [v for sentence in sentences for v in sentence.values if not math.isnan(v)]
     if not values:
         raise InputError("contains no surprisals, only NaN", path=path)
-    if len(values) >= _ENOUGH_WORDS and max(values) <= 1:
+    if len(values) >= 100 and max(values) <= 1:
         problem = "all numbers are between 0 and 1: these are probabilities, not surprisals"
         raise InputError(problem, path=path)
     # A zero at the same place inside every sentence.
@@ -319,12 +300,9 @@ def check_values(sentences: Sequence[ScoredSentence], path: Path) -> None:
     for place in (1, 2, -3, -2):
         if len(long) >= 3 and all(sentence.values[place] == 0 for sentence in long):
             which = f"word {place + 1}" if place > 0 else f"word {-place} from the end"
-            raise InputError(
-                f"the surprisal of {which} is 0 in every sentence",
-                path=path,
-                line=long[0].line,
-                remedy="numbers and words are shifted against each other",
-            )
+            problem = f"the surprisal of {which} is 0 in every sentence"
+            remedy = "numbers and words are shifted against each other"
+            raise InputError(problem, path=path, line=long[0].line, remedy=remedy)
 
 
 def not_scored(sentences: Sequence[ScoredSentence]) -> tuple[list[ScoredSentence], int]:
@@ -352,6 +330,6 @@ def unit_problem(ratio: float) -> str:
     units: tuple[Unit, ...] = ("nats", "log10")
     for unit in units:
         factor = 1 / _BITS[unit]
-        if any(abs(way / factor - 1) < _RATIO_TOLERANCE for way in (ratio, 1 / ratio)):
+        if any(abs(way / factor - 1) < 0.03 for way in (ratio, 1 / ratio)):
             return f"{factor:.3f}, the ratio of {unit} to bits"
     return ""

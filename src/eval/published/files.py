@@ -62,10 +62,6 @@ class PairingRules:
     """Unit of the numbers, where neither the layout nor the header of a file says it."""
 
 
-# ----------------------------------------------------------------------------
-# What every form of file gives: runs, each with sentences of tokens and values.
-
-
 @dataclass(frozen=True, slots=True)
 class ScoredSentence:
     """The tokens of a sentence, their values, and what the file says about it; empty if nothing.
@@ -95,6 +91,15 @@ class StatedUnit:
 
     unit: Unit
     source: str
+
+
+def unit_or(stated: Unit | None, usual: Unit, source: str) -> StatedUnit:
+    """Return the unit that the user states, or the usual one of a layout or form."""
+    return (
+        StatedUnit(unit=usual, source=source)
+        if stated is None
+        else StatedUnit(unit=stated, source="unit=")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,9 +147,6 @@ def without_edges(sentence: ScoredSentence) -> ScoredSentence:
         sentence, tokens=tuple(token for token, _ in kept), values=tuple(value for _, value in kept)
     )
 
-
-# ----------------------------------------------------------------------------
-# Lines, cells and numbers.
 
 _NUMBER = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf(inity)?|nan", re.I
@@ -207,7 +209,6 @@ def number_of(text: str, path: Path, line: int) -> float:
     raise InputError(f"surprisal {text!r} is not a number", path=path, line=line, remedy=remedy)
 
 
-# ----------------------------------------------------------------------------
 # The forms of published layouts: SyntaxGym's table, with identifiers from 1, and two columns
 # without a header, token and surprisal, in which ``<eos>`` ends a sentence.
 
@@ -235,7 +236,6 @@ def read_token_table(path: Path) -> list[ScoredSentence]:
 
 
 def _joined(rows: Sequence[tuple[str, float, int]]) -> ScoredSentence:
-    """Return the sentence of tokens, values and lines."""
     tokens, values, lines = zip(*rows, strict=True)
     return ScoredSentence(tokens, values, lines[0])
 
@@ -266,28 +266,19 @@ def sentence_spans(
         parts = [list(run) for is_mark, run in runs if not is_mark]
         return [(part[0], part[-1] + 1) for part in parts]
     if len(tokens) != sum(lengths):
-        raise InputError(
-            f"has {len(tokens)} words, but the materials have {sum(lengths)}",
-            path=path,
-            remedy="mark the ends of sentences by <eos>, or add a column sentence_id",
-        )
+        problem = f"has {len(tokens)} words, but the materials have {sum(lengths)}"
+        remedy = "mark the ends of sentences by <eos>, or add a column sentence_id"
+        raise InputError(problem, path=path, remedy=remedy)
     ends = itertools.accumulate(lengths)
     return [(end - length, end) for end, length in zip(ends, lengths, strict=True)]
-
-
-# ----------------------------------------------------------------------------
-# Units, as a user or the name of a column states them.
-
-# Parts of the names of columns that say a unit.
-_BASES = ("bits", "nats", "log10")
-_LOG_PROB = ("log_prob", "logprob", "logp", "log_likelihood")
 
 
 def stated_unit(column: str, rules: PairingRules, path: Path) -> StatedUnit:
     """Return the unit from the name of the column or from the rules, which may not contradict."""
     name = column.lower()
-    base = next((base for base in _BASES if base in name), None)
-    is_log_prob = any(part in name for part in _LOG_PROB)
+    base = next((base for base in ("bits", "nats", "log10") if base in name), None)
+    log_probs = ("log_prob", "logprob", "logp", "log_likelihood")
+    is_log_prob = any(part in name for part in log_probs)
     if rules.unit is None:
         if base is None:
             raise InputError(
@@ -309,7 +300,6 @@ def stated_unit(column: str, rules: PairingRules, path: Path) -> StatedUnit:
     return StatedUnit(unit=rules.unit, source="unit=")
 
 
-# ----------------------------------------------------------------------------
 # Tables of other programs, separated by tabs, commas or semicolons, with a header, and files
 # without one: two columns, token and surprisal, or one column of surprisals.
 
@@ -337,24 +327,15 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 }
 _RUN_ROLES = ("run", "model", "corpus", "seed")
 
-# The surprisals of our own tables.
-_OWN_COLUMN = "surprisal_bits"
-
-# How programs write that there is no number.
-_MISSING = ("", "na", "n/a", "nan", "none", "null")
-
 _SEEN = {"1": True, "0": False, "true": True, "false": False, "yes": True, "no": False}
 
 _Rows = list[tuple[int, Mapping[str, str]]]
 
 
 def read_words(
-    path: Path,
-    rules: PairingRules,
-    columns: Mapping[str, str],
-    usual: Mapping[str, str] | None = None,
-    selecting: Sequence[str] = (),
-) -> SurprisalFile:
+    path: Path, rules: PairingRules, columns: Mapping[str, str],
+    usual: Mapping[str, str] | None = None, selecting: Sequence[str] = (),
+) -> SurprisalFile:  # fmt: skip
     """Read a table of any of these forms; edge tokens are kept.
 
     ``columns`` maps roles to names of columns, which must be in the table; ``usual`` are further
@@ -369,12 +350,8 @@ def read_words(
         return _without_header(path, width, rules)
     table = read_csv_table(path)
     if lacking := [name for name in columns.values() if name not in table.header]:
-        raise InputError(
-            f"has no column {lacking[0]!r}",
-            path=path,
-            line=table.line,
-            remedy=f"its columns: {', '.join(table.header)}",
-        )
+        remedy = f"its columns: {', '.join(table.header)}"
+        raise InputError(f"has no column {lacking[0]!r}", path=path, line=table.line, remedy=remedy)
     chosen = {k: name for k, name in (usual or {}).items() if name in table.header} | {**columns}
     named = {role: chosen.get(role) or table.column(names) for role, names in ROLES.items()}
     if named["surprisal"] is None:
@@ -391,13 +368,10 @@ def read_words(
         sentences = runs.setdefault((run, model, corpus, seed), new).sentences
         sentences.append(_sentence(rows, named, kept, path))
     return SurprisalFile(
-        path=path,
-        form="table",
-        unit=stated_unit(named["surprisal"], rules, path),
-        is_own=named["surprisal"] == _OWN_COLUMN and named["word"] == "word",
-        has_words=named["word"] is not None,
-        runs=tuple(runs.values()),
-    )
+        path=path, form="table", unit=stated_unit(named["surprisal"], rules, path),
+        is_own=named["surprisal"] == "surprisal_bits" and named["word"] == "word",
+        has_words=named["word"] is not None, runs=tuple(runs.values()),
+    )  # fmt: skip
 
 
 def is_token_table(path: Path) -> bool:
@@ -444,11 +418,8 @@ def _grouped(
         rows = list(group)
         if key in groups and number is None:
             shown = ", ".join(f"{name} {text}" for name, text in zip(keys, key, strict=True))
-            raise InputError(
-                f"rows of one sentence ({shown}) are not together, or a sentence occurs twice",
-                path=table.path,
-                line=rows[0][0],
-            )
+            problem = f"rows of one sentence ({shown}) are not together, or a sentence occurs twice"
+            raise InputError(problem, path=table.path, line=rows[0][0])
         groups.setdefault(key, []).extend(rows)
     for rows in groups.values():
         # The variants of an item and condition count their words anew.
@@ -470,7 +441,7 @@ def _sentence(
     unseen = set()
     for token, (line, row) in zip(tokens, rows, strict=True):
         value = _cell(row, named["surprisal"])
-        is_missing = value.lower() in _MISSING
+        is_missing = value.lower() in ("", "na", "n/a", "nan", "none", "null")
         values.append(math.nan if is_missing else number_of(value, path, line))
         if named["seen"] is not None:
             seen = _cell(row, named["seen"])
@@ -478,19 +449,13 @@ def _sentence(
                 raise InputError(f"seen is {seen!r}, not 1 or 0", path=path, line=line)
             unseen |= set() if _SEEN[seen.lower()] else {token}
     return ScoredSentence(
-        tokens,
-        tuple(values),
-        rows[0][0],
-        suite=_cell(first, named["suite"]),
-        item=_cell(first, named["item"]),
-        condition=_cell(first, named["condition"]),
-        unseen=frozenset(unseen),
-        cells={name: first[name] for name in kept},
-    )
+        tokens, tuple(values), rows[0][0], suite=_cell(first, named["suite"]),
+        item=_cell(first, named["item"]), condition=_cell(first, named["condition"]),
+        unseen=frozenset(unseen), cells={name: first[name] for name in kept},
+    )  # fmt: skip
 
 
 def _check_numbers(rows: _Rows, column: str | None, path: Path) -> None:
-    """Refuse sentences whose words are not numbered one by one."""
     if column is None:
         return
     numbers = [_cell(row, column) for _, row in rows]
@@ -520,11 +485,9 @@ def _fields(text: str) -> list[str]:
 
 def _without_header(path: Path, width: int, rules: PairingRules) -> SurprisalFile:
     if width == 1 and rules.words:
-        raise InputError(
-            "contains numbers without words, which cannot be compared with the suite",
-            path=path,
-            remedy="add the words, or set words=false to accept the numbers in their order",
-        )
+        problem = "contains numbers without words, which cannot be compared with the suite"
+        remedy = "add the words, or set words=false to accept the numbers in their order"
+        raise InputError(problem, path=path, remedy=remedy)
     rows = []
     for line, text in enumerate(read_lines(path), start=1):
         if not text.strip() or text.startswith("#"):
@@ -535,16 +498,9 @@ def _without_header(path: Path, width: int, rules: PairingRules) -> SurprisalFil
             raise InputError(problem, path=path, line=line)
         rows.append((fields[0] if width == 2 else "", number_of(fields[-1], path, line), line))
     return SurprisalFile(
-        path=path,
-        form="table",
-        unit=stated_unit("", rules, path),
-        has_words=width == 2,
+        path=path, form="table", unit=stated_unit("", rules, path), has_words=width == 2,
         runs=(FileRun(sentences=[_joined(rows)]),),
-    )
-
-
-# ----------------------------------------------------------------------------
-# What the header beside a table of ours says about the surprisals of each run.
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,12 @@ from gardenpath.eval.published.files import (
     FileRun,
     PairingRules,
     ScoredSentence,
-    StatedUnit,
     SurprisalFile,
     is_number,
     is_token_table,
     read_token_table,
     read_words,
+    unit_or,
 )
 from gardenpath.eval.published.words import readable_sentences
 from gardenpath.eval.suites.nodes import read_csv_table
@@ -34,7 +35,6 @@ from gardenpath.store.files import read_text
 from gardenpath.util import enumeration
 
 JsonObject = Mapping[str, Any]
-_Reader = Callable[[Path, Unit | None], SurprisalFile]
 
 
 def is_json(path: Path) -> bool:
@@ -67,7 +67,6 @@ def read_documents(path: Path) -> list[Any]:
 
 
 def _records(path: Path) -> list[JsonObject]:
-    """Return the objects of a file, one for each sentence, request or response."""
     documents = read_documents(path)
     for number, document in enumerate(documents, start=1):
         if not isinstance(document, Mapping):
@@ -83,7 +82,6 @@ class _Place:
     number: int
 
     def error(self, problem: str, remedy: str = "", *, what: str = "sentence") -> InputError:
-        """Return the error for what is wrong here."""
         problem = f"{what} {self.number}: {problem}"
         return InputError(problem, path=self.path, line=self.number, remedy=remedy)
 
@@ -99,42 +97,30 @@ class _Place:
             return -math.inf if str(value).startswith("-") else math.inf
 
     def list_of(self, record: JsonObject, key: str) -> Sequence[Any]:
-        """Return a list of a record."""
         values = record.get(key)
         if not isinstance(values, list):
             raise self.error(f"{key} is not a list")
         return values
 
     def text(self, value: object, what: str) -> str:
-        """Return a text of a record."""
         if not isinstance(value, str):
             raise self.error(f"{what} is not text")
         return value
 
     def scored(self, tokens: Sequence[str], values: Sequence[float]) -> ScoredSentence:
-        """Return the sentence."""
         return ScoredSentence(tuple(tokens), tuple(values), self.number)
 
 
 def _file(
-    path: Path,
-    form: SurprisalForm,
-    sentences: list[ScoredSentence],
-    usual: Unit,
-    unit: Unit | None,
-    *,
-    is_by_text: bool = True,
-) -> SurprisalFile:
+    path: Path, form: SurprisalForm, sentences: list[ScoredSentence], usual: Unit,
+    unit: Unit | None, *, is_by_text: bool = True,
+) -> SurprisalFile:  # fmt: skip
     """Return a file in the unit of its form, or in the one that the user states."""
-    if unit is None:
-        stated = StatedUnit(unit=usual, source=f"the form {form}")
-    else:
-        stated = StatedUnit(unit=unit, source="unit=")
+    stated = unit_or(unit, usual, f"the form {form}")
     runs = (FileRun(sentences=sentences),)
     return SurprisalFile(path=path, form=form, unit=stated, runs=runs, is_by_text=is_by_text)
 
 
-# ----------------------------------------------------------------------------
 # Log probabilities (nats) of prompts, as vLLM and OpenAI's and compatible servers return them.
 #
 # ``prompt_logprobs`` of vLLM is a list with an entry per token of the prompt: null for the first
@@ -142,9 +128,6 @@ def _file(
 # decoded_token}``. An object may contain more probable tokens, too; the token of the prompt is the
 # first, or the one in ``prompt_token_ids``. ``logprobs`` of completions with ``echo`` has the lists
 # ``tokens`` and ``token_logprobs``, null for the first token.
-
-# What vLLM writes for a probability of zero, because JSON has no infinity.
-_ZERO_PROBABILITY = -9999.0
 
 _PROMPT = "prompt_logprobs"
 
@@ -169,21 +152,14 @@ def _choices(record: JsonObject) -> list[JsonObject]:
     return [choice for choice in choices if isinstance(choice, Mapping)]
 
 
-def _read_vllm(path: Path, unit: Unit | None) -> SurprisalFile:
+def _read_prompts(path: Path, unit: Unit | None, *, form: SurprisalForm) -> SurprisalFile:
+    read = _prompt_sentence if form == "vllm" else _echo_sentence
     sentences: list[ScoredSentence] = []
     for record in _records(path):
-        is_single = isinstance(record.get(_PROMPT), list)
+        is_single = form == "vllm" and isinstance(record.get(_PROMPT), list)
         for part in [record] if is_single else _parts(record):
-            sentences.append(_prompt_sentence(record, part, _Place(path, len(sentences) + 1)))
-    return _file(path, "vllm", sentences, "log_prob_nats", unit)
-
-
-def _read_openai(path: Path, unit: Unit | None) -> SurprisalFile:
-    sentences: list[ScoredSentence] = []
-    for record in _records(path):
-        for part in _parts(record):
-            sentences.append(_echo_sentence(record, part, _Place(path, len(sentences) + 1)))
-    return _file(path, "openai", sentences, "log_prob_nats", unit)
+            sentences.append(read(record, part, _Place(path, len(sentences) + 1)))
+    return _file(path, form, sentences, "log_prob_nats", unit)
 
 
 def _parts(record: JsonObject) -> list[JsonObject]:
@@ -246,10 +222,10 @@ def _echo_sentence(record: JsonObject, part: JsonObject, place: _Place) -> Score
 
 def _prompt_value(value: object, place: _Place) -> float:
     log_prob = place.log_prob(value)
-    return -math.inf if log_prob == _ZERO_PROBABILITY else log_prob
+    # JSON has no infinity: vLLM writes this for a probability of zero.
+    return -math.inf if log_prob == -9999.0 else log_prob
 
 
-# ----------------------------------------------------------------------------
 # Samples of lm-evaluation-harness (``samples_TASK_DATE.jsonl``).
 #
 # Each line has the requests of one document, ``arguments``: pairs of a context and a continuation,
@@ -319,7 +295,6 @@ def _arguments(content: Any, place: _Place) -> list[list[str]]:
     return arguments
 
 
-# ----------------------------------------------------------------------------
 # Scores of minicons: ``token_score`` and ``word_score`` as JSON, and tables of its command.
 #
 # The functions return lists of ``(token, score)`` or ``(token, score, rank)`` per sentence. Scores
@@ -329,16 +304,11 @@ def _arguments(content: Any, place: _Place) -> list[list[str]]:
 
 
 def _is_minicons(record: object) -> bool:
-    """Whether a document is the list of the tokens of a sentence and their scores."""
-    return isinstance(record, list) and bool(record) and all(map(_is_score, record))
-
-
-def _is_score(entry: object) -> bool:
     return (
-        isinstance(entry, list)
-        and len(entry) in (2, 3)
-        and isinstance(entry[0], str)
-        and isinstance(entry[1], int | float)
+        isinstance(record, list)
+        and bool(record)
+        and all(isinstance(entry, list) and len(entry) in (2, 3) for entry in record)
+        and all(isinstance(part[0], str) and isinstance(part[1], int | float) for part in record)
     )
 
 
@@ -357,11 +327,8 @@ def _read_minicons(path: Path, unit: Unit | None) -> SurprisalFile:
     # One sentence alone is a list of scores.
     for number, entries in enumerate([documents] if _is_minicons(documents) else documents, 1):
         if not _is_minicons(entries):
-            raise InputError(
-                f"sentence {number} is not a list of [token, score] or [token, score, rank]",
-                path=path,
-                line=number,
-            )
+            problem = f"sentence {number} is not a list of [token, score] or [token, score, rank]"
+            raise InputError(problem, path=path, line=number)
         place = _Place(path, number)
         values = [place.log_prob(entry[1]) for entry in entries]
         sentences.append(place.scored([entry[0] for entry in entries], values))
@@ -381,7 +348,6 @@ def _read_minicons_table(path: Path, unit: Unit) -> SurprisalFile:
     return _file(path, "minicons", sentences, unit, unit, is_by_text=False)
 
 
-# ----------------------------------------------------------------------------
 # Results of SyntaxGym: a suite with ``metric_value`` for every region.
 #
 # Only the sums are read. A region is one token, the surprisal of which is the sum over the region;
@@ -405,7 +371,6 @@ def _is_syntaxgym(record: object) -> bool:
 
 
 def _read_syntaxgym(path: Path, unit: Unit | None) -> SurprisalFile:
-    """Read the sums of the regions of a suite."""
     records = _records(path)
     if len(records) != 1:
         raise InputError(f"has {len(records)} documents instead of one suite", path=path)
@@ -432,11 +397,9 @@ def _region_sentence(item: JsonObject, condition: JsonObject, place: _Place) -> 
         content = _object(region, place.path).get("content")
         value = region.get(_METRIC)
         if not isinstance(content, str) or not isinstance(value, Mapping) or "sum" not in value:
-            raise InputError(
-                f"{where}: a region has no content or no sum in metric_value",
-                path=place.path,
-                remedy="compute it with the metric 'sum' or 'all'",
-            )
+            problem = f"{where}: a region has no content or no sum in metric_value"
+            remedy = "compute it with the metric 'sum' or 'all'"
+            raise InputError(problem, path=place.path, remedy=remedy)
         total = math.nan if value["sum"] is None else place.log_prob(value["sum"])
         if content.strip():
             tokens.append(content)
@@ -447,15 +410,12 @@ def _region_sentence(item: JsonObject, condition: JsonObject, place: _Place) -> 
     return replace(place.scored(tokens, values), item=number, condition=name)
 
 
-# ----------------------------------------------------------------------------
-# Which form a file has, and its reader.
-
-
 # Tables and LM Zoo's form are told from these by their first character.
+_Reader = Callable[[Path, Unit | None], SurprisalFile]
 _FORMS: Mapping[SurprisalForm, tuple[Callable[[object], bool], _Reader]] = {
     "lm_eval": (_is_lm_eval, _read_lm_eval),
-    "vllm": (_is_vllm, _read_vllm),
-    "openai": (_is_openai, _read_openai),
+    "vllm": (_is_vllm, partial(_read_prompts, form="vllm")),
+    "openai": (_is_openai, partial(_read_prompts, form="openai")),
     "minicons": (_is_minicons, _read_minicons),
     "syntaxgym": (_is_syntaxgym, _read_syntaxgym),
 }
@@ -492,11 +452,8 @@ def form_of(path: Path, form: SurprisalForm = "auto") -> SurprisalForm:
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise InputError(
-            f"fits several forms: {enumeration(fitting)}",
-            path=path,
-            remedy=f"name the one to read, as in form={fitting[0]}",
-        )
+        remedy = f"name the one to read, as in form={fitting[0]}"
+        raise InputError(f"fits several forms: {enumeration(fitting)}", path=path, remedy=remedy)
     raise InputError(
         "is JSON in no known form of surprisals",
         path=path,
@@ -506,13 +463,9 @@ def form_of(path: Path, form: SurprisalForm = "auto") -> SurprisalForm:
 
 
 def read_file(
-    path: Path,
-    form: SurprisalForm,
-    rules: PairingRules,
-    columns: Mapping[str, str] | None = None,
-    usual: Mapping[str, str] | None = None,
-    selecting: Sequence[str] = (),
-) -> SurprisalFile:
+    path: Path, form: SurprisalForm, rules: PairingRules, columns: Mapping[str, str] | None = None,
+    usual: Mapping[str, str] | None = None, selecting: Sequence[str] = (),
+) -> SurprisalFile:  # fmt: skip
     """Read a file of any form; tokens of all forms but tables are readable text afterwards.
 
     The last three are for tables (see :func:`read_words`).

@@ -32,6 +32,7 @@ from gardenpath.eval.published.files import (
     ScoredSentence,
     StatedRun,
     StatedUnit,
+    SurprisalSet,
 )
 from gardenpath.eval.published.pairing import Difference, Materials, Paired, pair
 from gardenpath.eval.suites.formula import WHOLE_SENTENCE
@@ -106,10 +107,6 @@ def with_ranks(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
     return [replace(run, name=new[run.name]) for run in runs]
 
 
-# ----------------------------------------------------------------------------
-# Comparisons of the runs of an import: copies, and units that differ between runs of a model.
-
-
 # Fewest words from which surprisals of two runs are compared, and fewest different surprisals.
 _ENOUGH_FOR_UNITS = 100
 _ENOUGH_FOR_COPIES = 20
@@ -159,7 +156,10 @@ def copies(runs: Sequence[ImportedRun]) -> list[str]:
         copied = sorted(suite for suite in common if digests[name][suite] == digests[other][suite])
         if not copied:
             continue
-        is_mistake = len(copied) < len(common) or not _is_deterministic(name, other, digests)
+        runs_of_model = [n for n in digests if (n.model, n.corpus) == (name.model, name.corpus)]
+        is_deterministic = all(digests[run] == digests[name] for run in runs_of_model)
+        is_deterministic &= other in runs_of_model
+        is_mistake = len(copied) < len(common) or not is_deterministic
         if is_mistake and not long.isdisjoint(copied):
             raise InputError(
                 f"has the same surprisals as {other.run} on {copied[0]}"
@@ -169,20 +169,6 @@ def copies(runs: Sequence[ImportedRun]) -> list[str]:
             )
         notes.append(f"{name.run} and {other.run} have the same surprisals")
     return notes
-
-
-def _is_deterministic(
-    name: RunName, other: RunName, digests: Mapping[RunName, Mapping[str, str]]
-) -> bool:
-    """Whether both are runs of a model whose runs are all equal."""
-    if (name.model, name.corpus) != (other.model, other.corpus):
-        return False
-    runs = [run for run in digests if (run.model, run.corpus) == (name.model, name.corpus)]
-    return all(digests[run] == digests[name] for run in runs)
-
-
-# ----------------------------------------------------------------------------
-# The receipt of an import: which files were read, how they were paired, and what was left out.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,10 +226,6 @@ class Receipt:
         """Write ``receipt.json``, with the versions of the software, to a folder."""
         content = {"versions": versions("numpy", "pandas"), **asdict(self)}
         write_json(folder / "receipt.json", content)
-
-
-# ----------------------------------------------------------------------------
-# Imported surprisals: runs, each on one suite, with notes for the reader and a receipt.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,15 +287,9 @@ class Importing:
     searched: set[RunName] = field(default_factory=set)
 
     def add(
-        self,
-        name: RunName,
-        materials: Materials,
-        sentences: Sequence[ScoredSentence],
-        path: Path,
-        form: FileForm,
-        *,
-        parts: Sequence[Suite] = (),
-    ) -> None:
+        self, name: RunName, materials: Materials, sentences: Sequence[ScoredSentence], path: Path,
+        form: FileForm, *, parts: Sequence[Suite] = (),
+    ) -> None:  # fmt: skip
         """Check the sentences of a file, pair them with the materials, and add them as a run.
 
         If one file has several suites, ``materials`` has the items of all of them, and ``parts``
@@ -336,7 +312,9 @@ class Importing:
                 self.apart[name.run] += 1
             else:
                 beginnings.add(read, materials.suite.name, path)
-        if count and any(map(_compares_sentences, parts or (materials.suite,))):
+        predictions = [own for suite in parts or (materials.suite,) for own in suite.predictions]
+        terms = itertools.chain(*(prediction.formula.terms for prediction in predictions))
+        if count and any(term.region == WHOLE_SENTENCE for term in terms):
             self.notes.append(
                 f"{path}: first words are not scored, so comparisons of whole sentences are "
                 "undefined"
@@ -348,45 +326,26 @@ class Importing:
         for suite, rows in _divided(paired, parts):
             self.runs.append(
                 ImportedRun(
-                    name=name,
-                    suite=suite,
-                    rows=rows,
-                    unknown=unknown,
-                    tokens=tokens,
+                    name=name, suite=suite, rows=rows, unknown=unknown, tokens=tokens,
                     is_searched=name in self.searched,
                 )
-            )
+            )  # fmt: skip
         self._record(name, materials, paired, path, form, count)
 
     def _record(
-        self,
-        name: RunName,
-        materials: Materials,
-        paired: Paired,
-        path: Path,
-        form: FileForm,
+        self, name: RunName, materials: Materials, paired: Paired, path: Path, form: FileForm,
         count: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.receipts.append(
             SurprisalReceipt(
-                path=str(path),
-                sha256=_hash_of(path),
-                run=name.run,
-                suite=materials.suite.name,
-                materials=str(materials.path),
-                pairing=form.pairing,
-                unit=form.unit.unit,
-                unit_from=form.unit.source,
-                sentences=len(paired.rows),
-                equal=paired.equal,
-                respelt=paired.respelt,
-                joined=paired.joined,
-                not_scored=count,
-                is_masked=not form.is_left_to_right,
-                accepted=paired.accepted,
+                path=str(path), sha256=_hash_of(path), run=name.run, suite=materials.suite.name,
+                materials=str(materials.path), pairing=form.pairing, unit=form.unit.unit,
+                unit_from=form.unit.source, sentences=len(paired.rows), equal=paired.equal,
+                respelt=paired.respelt, joined=paired.joined, not_scored=count,
+                is_masked=not form.is_left_to_right, accepted=paired.accepted,
                 boundary=self.boundaries.get(name, (None, path))[0],
             )
-        )
+        )  # fmt: skip
 
     def state(self, name: RunName, stated: StatedRun | None, path: Path) -> None:
         """Record what a file says about a run; None if it says nothing.
@@ -415,42 +374,32 @@ class Importing:
             )
 
     def used(
-        self,
-        path: Path,
-        suites: Sequence[Suite],
-        conditions: str,
+        self, path: Path, suites: Sequence[Suite], conditions: str,
         contradicting: Mapping[str, int] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Record a file of materials; ``contradicting`` counts rows whose labels are wrong."""
         self.materials[str(path)] = MaterialsReceipt(
-            path=str(path),
-            sha256=_hash_of(path),
-            suites=tuple(suite.name for suite in suites),
+            path=str(path), sha256=_hash_of(path), suites=tuple(suite.name for suite in suites),
             sentences=sum(len(item.variants) for suite in suites for item in suite.items),
-            conditions=conditions,
-            contradicting=contradicting or {},
-        )
+            conditions=conditions, contradicting=contradicting or {},
+        )  # fmt: skip
 
-    def finish(self, where: Sequence[Path], expected: str) -> Imported:
+    def finish(self, sets: Sequence[SurprisalSet], expected: str) -> Imported:
         """Return the import; raise an error if no file belongs to the materials."""
         if not self.runs:
             raise InputError(
                 "contains no surprisals for these suites",
-                path=", ".join(map(str, where)),
+                path=", ".join(str(surprisals.path) for surprisals in sets),
                 remedy=f"expected {expected}",
             )
         runs = with_ranks(self.runs)
         check_units(runs)
         sums = [note for run in self.beginnings.values() for note in run.check_sums()]
         receipt = Receipt(
-            layout=self.layout,
-            rules=asdict(self.rules),
-            materials=tuple(self.materials.values()),
-            surprisals=tuple(self.receipts),
-            left_out=tuple(self.left_out),
-            exceptions=tuple(self.exceptions),
-            unchecked=tuple(self._unchecked()),
-        )
+            layout=self.layout, rules=asdict(self.rules), materials=tuple(self.materials.values()),
+            surprisals=tuple(self.receipts), left_out=tuple(self.left_out),
+            exceptions=tuple(self.exceptions), unchecked=tuple(self._unchecked()),
+        )  # fmt: skip
         apart = [
             f"{run}: {plural(count, 'file')} of other models than the rest, as published"
             for run, count in self.apart.items()
@@ -475,7 +424,6 @@ class Importing:
         ]
 
     def _differences(self) -> list[str]:
-        """Say which sentences differ from the materials, and what was left out."""
         counts: Counter[tuple[str, str, int]] = Counter()
         for receipt in self.receipts:
             kinds = Counter(difference.kind for difference in receipt.accepted)
@@ -510,12 +458,6 @@ class Importing:
         if not self.rules.words:
             mistakes.append("numbers of other sentences, in files without words (words=false)")
         return mistakes
-
-
-def _compares_sentences(suite: Suite) -> bool:
-    """Whether a suite compares sums over whole sentences."""
-    terms = (term for prediction in suite.predictions for term in prediction.formula.terms)
-    return any(term.region == WHOLE_SENTENCE for term in terms)
 
 
 def _hash_of(path: Path) -> str:

@@ -94,9 +94,6 @@ def reworded_variant(variant: Variant, tokens: Sequence[str], critical: set[int]
     return None
 
 
-# ----------------------------------------------------------------------------
-# Materials, and the sentences that are paired with them.
-
 # Why a sentence that differs from the materials was accepted.
 DifferenceKind = Literal["reworded", "misplaced", "known wording", "other stated wording"]
 
@@ -206,23 +203,17 @@ class _Doubt:
         return same_words(words[:-1], tokens) or same_words(words, tokens[:-1])
 
 
+@dataclass
 class _Pairing:
-    def __init__(
-        self,
-        materials: Materials,
-        sentences: Sequence[ScoredSentence],
-        rules: PairingRules,
-        path: Path,
-    ) -> None:
-        self.materials = materials
-        self.sentences = sentences
-        self.rules = rules
-        self.path = path
-        self.counts: Counter[str] = Counter()
-        self.rows: list[tuple[float, ...]] = []
-        self.replaced: dict[int, Variant] = {}
-        self.accepted: list[Difference] = []
-        self.unknown: set[str] = set()
+    materials: Materials
+    sentences: Sequence[ScoredSentence]
+    rules: PairingRules
+    path: Path
+    counts: Counter[str] = field(default_factory=Counter)
+    rows: list[tuple[float, ...]] = field(default_factory=list)
+    replaced: dict[int, Variant] = field(default_factory=dict)
+    accepted: list[Difference] = field(default_factory=list)
+    unknown: set[str] = field(default_factory=set)
 
     def result(self) -> Paired:
         materials = self.materials
@@ -245,14 +236,10 @@ class _Pairing:
         if self.replaced or materials.labels:
             suite, rows = self._as_scored()
         return Paired(
-            suite=suite,
-            rows=tuple(rows),
-            unknown=frozenset(self.unknown),
-            equal=self.counts["equal"],
-            respelt=self.counts["respelt"],
-            joined=self.counts["joined"],
-            accepted=tuple(self.accepted),
-        )
+            suite=suite, rows=tuple(rows), unknown=frozenset(self.unknown),
+            equal=self.counts["equal"], respelt=self.counts["respelt"],
+            joined=self.counts["joined"], accepted=tuple(self.accepted),
+        )  # fmt: skip
 
     def _matches(self, place: int) -> bool:
         """Record the surprisals of a sentence if its tokens spell the words of the materials."""
@@ -312,7 +299,6 @@ class _Pairing:
         return reworded_variant(self.materials.located[doubt.place][1], doubt.tokens, critical)
 
     def _judge(self, doubts: Sequence[_Doubt]) -> None:
-        """Refuse what the rules do not allow, and accept the rest."""
         if crossing := [doubt for doubt in doubts if doubt.is_own_text]:
             problem = f"{_sentences(crossing)} with tokens that belong to two regions"
             raise self._refusal(problem, crossing)
@@ -343,7 +329,6 @@ class _Pairing:
             self._accept(doubt, "reworded" if doubt.home is None else "misplaced")
 
     def _as_scored(self) -> tuple[Suite, list[tuple[float, ...]]]:
-        """Return the suite with the sentences and conditions that were scored, and its rows."""
         places, labels = iter(self.materials.places), iter(self.materials.labels)
         items, rows = [], []
         for item in self.materials.suite.items:

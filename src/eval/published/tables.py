@@ -19,11 +19,7 @@ from typing import Any, cast
 
 from gardenpath.data.readers.base import SurprisalForm
 from gardenpath.errors import InputError
-from gardenpath.eval.published.checks import (
-    RunBeginnings,
-    check_beginnings,
-    checked_in_bits,
-)
+from gardenpath.eval.published.checks import RunBeginnings, check_beginnings, checked_in_bits
 from gardenpath.eval.published.files import (
     FileRun,
     PairingRules,
@@ -54,13 +50,9 @@ _SUFFIXES = (*_TABLES, ".json", ".jsonl")
 
 
 def import_tables(
-    suites: Sequence[Suite],
-    sets: Sequence[SurprisalSet],
-    rules: PairingRules,
-    *,
-    columns: Mapping[str, str] | None = None,
-    form: SurprisalForm = "auto",
-) -> Imported:
+    suites: Sequence[Suite], sets: Sequence[SurprisalSet], rules: PairingRules, *,
+    columns: Mapping[str, str] | None = None, form: SurprisalForm = "auto",
+) -> Imported:  # fmt: skip
     """Import surprisals of the sentences of suites from tables (see the module).
 
     ``columns`` maps roles (``word``, ``surprisal``, …) to names of columns. Sentences are found by
@@ -93,22 +85,14 @@ def import_tables(
                         pairing=pairing, unit=file.unit, is_own=file.is_own, is_published=False
                     )
                     importing.add(name, materials, scored, path, how)
-    where = [source.path for source in sets]
     example = f"{_file_name(suites[0])}.tsv" if suites else "a table"
-    return importing.finish(where, f"a table with rows, or tables such as {example}")
-
-
-# ----------------------------------------------------------------------------
-# The files of a folder, and the names of their runs.
+    return importing.finish(sets, f"a table with rows, or tables such as {example}")
 
 
 def _files(
-    root: Path,
-    suites: Sequence[Suite],
-    has_columns: bool,
-    form: SurprisalForm,
+    root: Path, suites: Sequence[Suite], has_columns: bool, form: SurprisalForm,
     importing: Importing,
-) -> list[tuple[Path, Path, Sequence[Suite]]]:
+) -> list[tuple[Path, Path, Sequence[Suite]]]:  # fmt: skip
     """Return the tables, each with the folder that names its run, and the suites it may have.
 
     In a folder without tables that are named after suites, every table of words is a run.
@@ -141,7 +125,6 @@ def _files(
 
 
 def _name(run: FileRun, path: Path, place: Path, source: SurprisalSet) -> RunName:
-    """Return the name of a run from its columns or else from its folder or file."""
     if run.run:
         name = run_name(source.path / run.run.lstrip("/"), source.path)
     elif place.is_file():
@@ -158,18 +141,12 @@ def _name(run: FileRun, path: Path, place: Path, source: SurprisalSet) -> RunNam
     return replace(name, corpus=source.corpus or run.corpus)
 
 
-# ----------------------------------------------------------------------------
-# What the description of a suite's table says about the table (see ``suites.tables``).
-
-
 def _table(suite: Suite) -> Mapping[str, Any]:
-    """Return how the table of a suite is laid out; empty for other suites."""
     table = suite.meta.get(TABLE_META, {})
     return table if isinstance(table, Mapping) else {}
 
 
 def _selected(suite: Suite) -> Mapping[str, str]:
-    """Return the cells of the rows of a suite in its table, by column."""
     return cast("Mapping[str, str]", _table(suite).get("only", {}))
 
 
@@ -188,7 +165,6 @@ def _materials(suite: Suite) -> Materials:
     return Materials(Path(_table(suite)["path"]), suite, places, tuple(ordered))
 
 
-# ----------------------------------------------------------------------------
 # The sentences of a run for each suite: by their text, by item and condition, or by their order.
 
 _BySuite = Iterator[tuple[Materials, list[ScoredSentence], str]]
@@ -200,7 +176,6 @@ def _by_text(
     file: SurprisalFile,
     importing: Importing,
 ) -> _BySuite:
-    """Yield the sentences of every suite that has any of them."""
     if file.is_whole:
         suites = [_whole_sentences(suite, file.path) for suite in suites]
     materials = [in_file_order(Path(suite.name), suite) for suite in suites]
@@ -230,11 +205,8 @@ def _whole_sentences(suite: Suite, path: Path) -> Suite:
     """Return a suite in which every sentence is one unit; it must compare whole sentences only."""
     terms = [term for prediction in suite.predictions for term in prediction.formula.terms]
     if len(suite.regions) > 1 and any(term.region != WHOLE_SENTENCE for term in terms):
-        raise InputError(
-            f"has one number per sentence, but suite {suite.name} compares regions",
-            path=path,
-            remedy="give the surprisals of words",
-        )
+        problem = f"has one number per sentence, but suite {suite.name} compares regions"
+        raise InputError(problem, path=path, remedy="give the surprisals of words")
     _require_sums(suite, path)
     others = [()] * (len(suite.regions) - 1)
     items = tuple(
@@ -266,7 +238,6 @@ def _in_order(
     file: SurprisalFile,
     importing: Importing,
 ) -> _BySuite:
-    """Yield the sentences of every suite, found by item and condition or by their order."""
     if file.form == "syntaxgym":
         for suite in suites:
             _require_sums(suite, file.path)
@@ -301,12 +272,8 @@ def _numbered_conditions(suites: Sequence[Suite]) -> Mapping[str, str]:
 
 
 def _by_suite(
-    suites: Sequence[Suite],
-    sentences: Sequence[ScoredSentence],
-    path: Path,
-    importing: Importing,
+    suites: Sequence[Suite], sentences: Sequence[ScoredSentence], path: Path, importing: Importing
 ) -> list[tuple[Suite, list[ScoredSentence], str]]:
-    """Return the sentences of each suite, and how they were found."""
     if any(sentence.cells or sentence.suite for sentence in sentences):
         groups: dict[str, list[ScoredSentence]] = {}
         whose: dict[tuple[str, ...], list[Suite]] = {}
@@ -339,11 +306,9 @@ def _by_suite(
         return [(suites[0], list(sentences), _pairing(sentences))]
     sizes = [sum(len(item.variants) for item in suite.items) for suite in suites]
     if len(sentences) != sum(sizes):
-        raise InputError(
-            f"has {len(sentences)} sentences, but the {len(suites)} suites have {sum(sizes)}",
-            path=path,
-            remedy="add a column 'suite', or name tables after suites",
-        )
+        problem = f"has {len(sentences)} sentences, but the {len(suites)} suites have {sum(sizes)}"
+        remedy = "add a column 'suite', or name tables after suites"
+        raise InputError(problem, path=path, remedy=remedy)
     left = iter(sentences)
     return [
         (suite, [next(left) for _ in range(size)], "order of suites and sentences")
@@ -370,7 +335,6 @@ def _pairing(sentences: Sequence[ScoredSentence]) -> str:
 def _by_key(
     suite: Suite, materials: Materials, sentences: Sequence[ScoredSentence], path: Path
 ) -> list[ScoredSentence]:
-    """Return the sentences of every item and condition, in the order of the materials."""
     renamed: Mapping[str, str] = _table(suite).get("conditions", {})
     numbers: Mapping[str, int] = _table(suite).get("items", {})
     groups: dict[tuple[str, str], list[ScoredSentence]] = {}
@@ -415,10 +379,6 @@ def _with_words(
     return [*named, *scored[len(named) :]]
 
 
-# ----------------------------------------------------------------------------
-# The surprisals of words in a file of any form, checked as those of an import.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredWords:
     """Sentences with the surprisals (bits) of their words, and notes for the reader.
@@ -433,13 +393,9 @@ class ScoredWords:
 
 
 def read_scored_words(
-    path: Path,
-    form: SurprisalForm,
-    rules: PairingRules,
-    *,
-    sentences: Sequence[Words] | None = None,
-    run: str | None = None,
-) -> ScoredWords:
+    path: Path, form: SurprisalForm, rules: PairingRules, *,
+    sentences: Sequence[Words] | None = None, run: str | None = None,
+) -> ScoredWords:  # fmt: skip
     """Read a file of a form other than our own tables.
 
     ``sentences`` are those that were scored. Files that contain the text of sentences may be in
@@ -448,21 +404,16 @@ def read_scored_words(
     file = read_file(path, form, rules)
     scored = _sentences_of(file, run) if form == "table" else file.sentences
     if file.is_whole or form == "syntaxgym":
-        raise InputError(
-            "has no numbers of words",
-            path=path,
-            remedy="numbers of sentences and regions are scored with task=rescore",
-        )
+        remedy = "numbers of sentences and regions are scored with task=rescore"
+        raise InputError("has no numbers of words", path=path, remedy=remedy)
     if sentences is None:
         sentences = _own_sentences(scored, path)
     if file.is_by_text:
         scored = _in_wanted_order(scored, sentences, path)
     elif len(sentences) != len(scored):
-        raise InputError(
-            f"has {len(scored)} sentences, but {len(sentences)} were to be scored",
-            path=path,
-            remedy="the file of the sentences has one line for each, in the same order",
-        )
+        problem = f"has {len(scored)} sentences, but {len(sentences)} were to be scored"
+        remedy = "the file of the sentences has one line for each, in the same order"
+        raise InputError(problem, path=path, remedy=remedy)
     bits, count = checked_in_bits(scored, file.unit, path)
     words = [
         merged_words(sentence, own, path, number)
@@ -486,20 +437,16 @@ def read_scored_words(
 
 
 def _sentences_of(table: SurprisalFile, run: str | None) -> list[ScoredSentence]:
-    """Return the sentences of one run of a table."""
     names = [own.run or own.model for own in table.runs]
     chosen = [own for own, name in zip(table.runs, names, strict=True) if run in (None, name)]
     if len(chosen) != 1:
-        raise InputError(
-            f"has {len(names)} runs, such as {', '.join(names[:3])}",
-            path=table.path,
-            remedy="choose one, as in model.network.run=NAME",
-        )
+        problem = f"has {len(names)} runs, such as {', '.join(names[:3])}"
+        remedy = "choose one, as in model.network.run=NAME"
+        raise InputError(problem, path=table.path, remedy=remedy)
     return readable_sentences(chosen[0].sentences, table.path)
 
 
 def _own_sentences(scored: Sequence[ScoredSentence], path: Path) -> list[Words]:
-    """Return the words of all sentences, as far as the file says them."""
     if any(sentence.is_first_hidden and not sentence.text for sentence in scored):
         raise InputError(
             "does not contain the first tokens of its sentences",

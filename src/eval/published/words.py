@@ -22,7 +22,6 @@ from gardenpath.eval.published.files import ScoredSentence, without_edges
 from gardenpath.eval.suites.regions import AlignmentError, is_edge, is_unknown, token_spans
 from gardenpath.util import Words, plural
 
-# ----------------------------------------------------------------------------
 # The characters of tokens as vocabularies spell them.
 #
 # Vocabularies over bytes spell every byte by a printable character (``Ġ`` is a blank, ``Ã©`` is
@@ -98,10 +97,10 @@ def _content(token: str, *, byte_level: bool) -> bytes | None:
         return None
     if byte_level:
         return bytes(byte_alphabet()[char] for char in token)
-    if found := _BYTE.fullmatch(token):
-        return bytes.fromhex(found[1])
-    if found := _ESCAPED.fullmatch(token):
-        return bytes.fromhex(found[1].replace("\\x", ""))
+    if match := _BYTE.fullmatch(token):
+        return bytes.fromhex(match[1])
+    if match := _ESCAPED.fullmatch(token):
+        return bytes.fromhex(match[1].replace("\\x", ""))
     return token.encode("utf-8", "surrogatepass")
 
 
@@ -131,7 +130,6 @@ def readable_sentences(sentences: Sequence[ScoredSentence], path: Path) -> list[
     return results
 
 
-# ----------------------------------------------------------------------------
 # Words from tokens: the tokens must spell the characters of the words. Without the words, they are
 # found by the marks with which tokens show where words begin or go on; tokens without any marks
 # are words.
@@ -187,18 +185,14 @@ def words_by_marks(sentences: Sequence[ScoredSentence], path: Path) -> list[Word
     for number, (sentence, tokens) in enumerate(zip(sentences, kept, strict=True), start=1):
         unknown = next(filter(is_unknown, tokens), None)
         if unknown is not None and not sentence.text:
-            raise InputError(
-                f"sentence {number}: {unknown!r} stands for a word that is not in the file",
-                path=path,
-                line=sentence.line,
-                remedy="name the file of the sentences, as in model.network.sentences=FILE",
-            )
+            problem = f"sentence {number}: {unknown!r} stands for a word that is not in the file"
+            remedy = "name the file of the sentences, as in model.network.sentences=FILE"
+            raise InputError(problem, path=path, line=sentence.line, remedy=remedy)
         words.append(tuple((sentence.text or spell(tokens)).split()))
     return words
 
 
 def _speller(tokens: Collection[str]) -> Callable[[Sequence[str]], str]:
-    """Return the function that joins tokens with the marks of a file, with blanks between words."""
     if any(token.startswith(_CONTINUES) and token != _CONTINUES for token in tokens):
         return lambda own: "".join(
             token.removeprefix(_CONTINUES) if token.startswith(_CONTINUES) else f" {token}"
@@ -216,7 +210,6 @@ def _speller(tokens: Collection[str]) -> Callable[[Sequence[str]], str]:
     return " ".join
 
 
-# ----------------------------------------------------------------------------
 # The sentences of a file by their text.
 #
 # The characters of a sentence, without blanks, must be those of a sentence that is asked for. Files
@@ -244,7 +237,6 @@ class FoundSentences:
 
 
 def _without_blanks(parts: Iterable[str]) -> str:
-    """Return the characters of a text, by which sentences are compared."""
     return "".join("".join(parts).split())
 
 
@@ -273,10 +265,7 @@ def find_sentences(
 
 
 def _texts(
-    sentences: Sequence[ScoredSentence],
-    tails: Sequence[str],
-    wanted: Collection[str],
-    path: Path,
+    sentences: Sequence[ScoredSentence], tails: Sequence[str], wanted: Collection[str], path: Path
 ) -> list[str]:
     """Return the texts of sentences that end in ``tails``; empty if a hidden text is not known."""
     longer: dict[str, set[str]] = {}
@@ -312,30 +301,23 @@ def _texts(
     for number, (sentence, tail) in enumerate(zip(sentences, tails, strict=True), start=1):
         fitting = [text for text in options[number - 1] if (text == tail) == (marks != {False})]
         if len(fitting) > 1:
-            raise InputError(
+            problem = (
                 f"sentence {number}: {' '.join(sentence.tokens)!r} may be the end of "
-                f"{len(fitting)} sentences that begin differently",
-                path=path,
-                line=sentence.line,
-                remedy=remedy,
+                f"{len(fitting)} sentences that begin differently"
             )
+            raise InputError(problem, path=path, line=sentence.line, remedy=remedy)
         texts.append(fitting[0] if fitting else "")
     return texts
 
 
 def _require_single(group: Sequence[ScoredSentence], count: int, path: Path) -> None:
-    """Refuse sentences that occur more often than they are asked for, or differ."""
     first = group[0]
     for other in group[1:]:
         is_same = first.tokens == other.tokens and all(map(_is_close, first.values, other.values))
         if len(group) > count or not is_same:
             what = "with different numbers" if not is_same else f"of {plural(count, 'sentence')}"
-            raise InputError(
-                f"{' '.join(first.tokens)!r} occurs {len(group)} times {what}",
-                path=path,
-                line=other.line,
-                remedy="give every sentence once",
-            )
+            problem = f"{' '.join(first.tokens)!r} occurs {len(group)} times {what}"
+            raise InputError(problem, path=path, line=other.line, remedy="give every sentence once")
 
 
 def _is_close(value: float, other: float) -> bool:
