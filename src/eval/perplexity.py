@@ -121,7 +121,6 @@ def measure(
     )
 
 
-# ----------------------------------------------------------------------------
 # Perplexities of several models on one corpus, with the exact value if it is known.
 
 
@@ -301,7 +300,6 @@ def as_table(rows: Sequence[PerplexityRow], *, title: str, caption: str = "") ->
 
 
 def _columns(rows: Sequence[PerplexityRow]) -> dict[str, Callable[[PerplexityRow], str]]:
-    """Return headings and what they show."""
     errors: dict[str, Callable[[PerplexityRow], str]] = {}
     if any(row.perplexity_se is not None for row in rows):
         errors["std. error"] = lambda row: _number(row.perplexity_se, 2)
@@ -336,7 +334,6 @@ def _number(value: float | None, digits: int) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
-# ----------------------------------------------------------------------------
 # How far the log probability of a corpus may be off, if it is estimated with replicates.
 #
 # The estimate of a sentence has the variance v, the square of the standard error of the sum of its

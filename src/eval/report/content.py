@@ -348,7 +348,6 @@ def write_analyses(folder: Path, results: Sequence[AnalysisResult]) -> None:
 
 
 def _reasons(results: Sequence[AnalysisResult]) -> list[str]:
-    """Return name, title and reason of every analysis that was not run."""
     return [
         f"{result.analysis.name} ({result.analysis.title}): {'; '.join(result.skipped)}"
         for result in results
@@ -586,14 +585,12 @@ def _shares(counts: pd.DataFrame) -> list[str]:
 
 
 def _named(names: list[str]) -> str:
-    """List names, the first few of them."""
     more = len(names) - _MOST_NAMES
     shown = names[:_MOST_NAMES] if more > 1 else names
     return enumeration(shown) + (f" and {more} others" if more > 1 else "")
 
 
 def _unusable(counts: list[ItemCount]) -> str:
-    """Say how many items of which models have unknown critical words or lack a surprisal."""
     reasons = ["unknown critical words"] if any(count.unknown for count in counts) else []
     reasons += ["no surprisal"] if any(count.missing for count in counts) else []
     shares = [f"{count.name} {count.unusable} of {count.items}" for count in counts]

@@ -151,7 +151,6 @@ def joined_names(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
-# ----------------------------------------------------------------------------
 # The rows and sentences of an analysis, collected part by part, and the items they need.
 #
 # ``answering`` adds what it has computed to ``Answers``, which adjusts all p values at the end,
@@ -273,7 +272,6 @@ def template_values(analysis: Analysis, part: Part, rows: pd.DataFrame) -> dict[
     return values
 
 
-# ----------------------------------------------------------------------------
 # Whether the rows of an analysis come from enough usable items.
 #
 # The independent units of a suite are its items: several seeds, conditions or predictions of an

@@ -215,7 +215,6 @@ def words_table(statistics: Sequence[CorpusStatistics]) -> FittedTable | None:
     return table
 
 
-# ----------------------------------------------------------------------------
 # Frequencies of constructions in a treebank, counted with tree patterns.
 #
 # Patterns use the tgrep syntax (:mod:`nltk.tgrep`) and are stored in ``conf/patterns``. They are

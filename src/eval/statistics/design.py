@@ -62,7 +62,6 @@ class Loadings:
 
     @cached_property
     def _pattern(self) -> ArrowPattern | DensePattern:
-        """The pattern in which the term with the most effects is eliminated, if it is large."""
         effects = list(map(operator.mul, self.sizes, self.levels))
         if max(effects) < _FEWEST_EFFECTS:
             return DensePattern(self.columns, self.size)
@@ -101,7 +100,6 @@ class Loadings:
         return np.asarray(np.einsum("ra,rab->rb", entries, factor.cells(self.columns)))
 
 
-# ----------------------------------------------------------------------------
 # With the effects of one term first, ``A'WA + I`` has the form of an arrow: one small block for
 # each level (an item), and further rows and columns for all other terms (seeds, modifiers)::
 #
@@ -273,7 +271,6 @@ def _sums(places: NDArray[np.intp], values: Floats, length: int) -> Floats:
     return np.asarray(np.bincount(places, values.ravel(), minlength=length), np.float64)
 
 
-# ----------------------------------------------------------------------------
 # Design matrices of mixed models, built from a formula and a table, and checks of them.
 #
 # With X the design matrix of the fixed effects and Z that of the random effects, the linear
@@ -416,7 +413,6 @@ def _independent(matrix: Floats) -> list[int]:
 def _random(
     formula: ModelFormula, table: pd.DataFrame, codings: Mapping[str, Coding]
 ) -> tuple[Loadings, tuple[RandomTerm, ...]]:
-    """Return the matrix Z and the random terms to which its columns belong."""
     values, columns = [np.zeros((len(table), 0))], [np.zeros((len(table), 0), dtype=np.intp)]
     places: list[tuple[int, int]] = []
     terms: list[RandomTerm] = []
@@ -443,7 +439,6 @@ def _random(
     return loadings, tuple(terms)
 
 
-# ----------------------------------------------------------------------------
 # Model matrices from the terms of a formula, as in R's ``model.matrix``.
 #
 # A numeric variable has one column, a factor the columns of its coding, and an interaction all
@@ -503,7 +498,6 @@ def _needs_all_levels(
 def _columns(
     variable: Variable, table: pd.DataFrame, codings: Mapping[str, Coding], *, is_whole: bool
 ) -> tuple[Floats, Sequence[str]]:
-    """Return the columns of one variable and their names."""
     name, coding = variable.name, codings.get(variable.name)
     if coding is None:
         column = table[name].to_numpy(dtype=np.float64) ** variable.power
@@ -520,7 +514,6 @@ def _columns(
     return values, [f"{name}[{level}]" for level in (coding.levels if is_whole else coding.names)]
 
 
-# ----------------------------------------------------------------------------
 # Removal of random effects that a table does not identify.
 
 
@@ -552,7 +545,6 @@ def identifiable(
 
 
 def _size(part: RandomPart, table: pd.DataFrame) -> int:
-    """Return the number of random effects (intercept and slopes) per level."""
     widths = {
         name: 1 if pd.api.types.is_numeric_dtype(table[name]) else table[name].nunique() - 1
         for name in {variable.name for term in part.terms for variable in term}
@@ -561,7 +553,6 @@ def _size(part: RandomPart, table: pd.DataFrame) -> int:
     return max(size, 1)
 
 
-# ----------------------------------------------------------------------------
 # Rescaling of predictors whose magnitude would slow down the optimiser.
 #
 # A gradient-based search takes steps of about one in every direction. Frequencies per million
@@ -605,7 +596,6 @@ def _units(columns: Floats) -> Floats:
     return np.where(is_usual, 1.0, sizes)
 
 
-# ----------------------------------------------------------------------------
 # Detection of separation, where a binomial model has no finite estimates.
 #
 # Outcomes are separated if a linear combination of the fixed effects is non-negative for all right

@@ -61,7 +61,6 @@ def adjusted(p_values: ArrayLike, correction: Correction) -> Floats:
     return result
 
 
-# ----------------------------------------------------------------------------
 # Pearson's correlation, with an interval.
 
 
@@ -105,7 +104,6 @@ def pearson(first: ArrayLike, second: ArrayLike) -> Correlation:
     return Correlation(r=r, n=len(x), df=df, p=float(result.pvalue), low=low, high=high)
 
 
-# ----------------------------------------------------------------------------
 # One-sample t tests, and intervals within items.
 
 
@@ -198,7 +196,6 @@ def within_item_intervals(
     }
 
 
-# ----------------------------------------------------------------------------
 # Standardised effect sizes with 95 % intervals.
 #
 # - *Cohen's d_z* of a t test: the mean divided by the standard deviation. Its interval comes from
@@ -262,7 +259,6 @@ def cohens_d(estimate: float, low: float, high: float, deviation: float) -> Effe
     )
 
 
-# ----------------------------------------------------------------------------
 # Exact permutation test of a predictor, stratified by grouping factors.
 #
 # Rows that agree in all grouping factors (for example, item and seed) form a stratum. If the
@@ -293,7 +289,6 @@ class _Sums:
     shares: Floats
 
     def plus(self, other: _Sums) -> _Sums:
-        """Return the distribution of the sum of two independent variables."""
         if len(self.values) * len(other.values) > 100 * _MANY:
             raise _TooManyError
         totals = np.add.outer(self.values, other.values).ravel()

@@ -115,7 +115,6 @@ def remarks(design: Design) -> list[str]:
     return [*design.notes, *([poorly] if few else [])]
 
 
-# ----------------------------------------------------------------------------
 # Minimisation of deviances, some of whose parameters are scales with an arbitrary sign.
 
 
@@ -157,7 +156,6 @@ def search(objective: Objective, start: Floats, is_scale: NDArray[np.bool_]) -> 
 
 
 def _second(objective: Objective, parameters: Floats) -> Floats:
-    """Return the second derivatives of a deviance."""
     sizes = np.maximum(1.0, np.abs(parameters))
     return hessian(lambda moved: objective(moved)[1], parameters, sizes)
 
@@ -167,7 +165,6 @@ def is_settled(gradient: Floats, curvatures: Floats) -> bool:
     return bool(np.sum(gradient**2 / np.maximum(curvatures, 1e-3)) < 1e-3)
 
 
-# ----------------------------------------------------------------------------
 # Models.
 
 
@@ -223,7 +220,6 @@ _libraries = cache(ThreadpoolController)
 
 
 def _check(design: Design, family: Distribution) -> None:
-    """Raise an error if no model can be fitted to the design."""
     if design.rows <= design.fixed.shape[1]:
         raise StatisticsError(
             f"{design.rows} rows are too few for {design.fixed.shape[1]} fixed effects"

@@ -108,7 +108,6 @@ def has_blanks(pairs: Sequence[Pair], path: str | Path) -> bool:
     return separated[0]
 
 
-# ----------------------------------------------------------------------------
 # JSON Lines, as in BLiMP and its successors.
 #
 # Every line has the keys ``sentence_good`` and ``sentence_bad``. The paradigm is ``UID`` in BLiMP
@@ -168,7 +167,6 @@ def _sentence(
     raise InputError(f"missing key {spellings[0]!r}", path=path, line=number, remedy=hint)
 
 
-# ----------------------------------------------------------------------------
 # CSV files: one row per sentence and two rows per pair, or one row per pair.
 #
 # In CLiMP, the columns are phenomenon, paradigm, sentence and label (1 for good), but one of the
@@ -285,7 +283,6 @@ def _columns(rows: Sequence[Sequence[str]], header: Sequence[str], path: str | P
     )
 
 
-# ----------------------------------------------------------------------------
 # Predictions in the form of BabyLM's evaluation pipeline, ``{UID: {"predictions": [{"id": "UID_0",
 # "pred": "the preferred sentence"}, …]}}``, where the UID is the paradigm of a pair.
 

@@ -249,7 +249,6 @@ def _finite(values: Sequence[float]) -> NDArray[np.float64]:
     return listed[np.isfinite(listed)]
 
 
-# ----------------------------------------------------------------------------
 # Measures of whole sentences: local surprisal, global surprisal per word, and SLOR.
 #
 # Local surprisal is summed over the critical regions; it is NaN if the suite has none. In suites
@@ -342,7 +341,6 @@ def sentence_measures(
 
 
 def _local_regions(suite: Suite, variant: Variant) -> set[int]:
-    """Return the regions in which a variant is measured."""
     names = suite.critical
     if has_wh_conditions(suite):
         names = ("object",) if variant.condition.endswith("_nogap") else ("tail",)
@@ -370,12 +368,10 @@ def _errors(suite: Suite, variant: Variant, deviations: Floats) -> dict[str, flo
 
 
 def _values_in(values: Sequence[_T], variant: Variant, regions: Collection[int]) -> list[_T]:
-    """Return the values of the words in some regions of a variant."""
     region_of = [n for n, region in enumerate(variant.regions) for _ in region]
     return [value for n, value in zip(region_of, values, strict=True) if n in regions]
 
 
-# ----------------------------------------------------------------------------
 # The words of a suite on which its results depend.
 
 

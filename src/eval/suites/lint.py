@@ -23,7 +23,6 @@ from gardenpath.safe_text import parse_yaml
 from gardenpath.settings.schema import nearest
 from gardenpath.util import Words
 
-# ----------------------------------------------------------------------------
 # Pairs of words that alternate between the variants of an item, with their corpus frequencies. If
 # one of two nouns, verbs or reflexives is far more frequent than the other, a model may prefer it
 # for that reason alone.
@@ -78,7 +77,6 @@ def _pairs(suite: Suite, item: Item) -> Iterator[tuple[str, str, str]]:
                 yield from ((region, a, b) for a, b in pairs if a != b)
 
 
-# ----------------------------------------------------------------------------
 # Linter for suites, which needs no model.
 #
 # An ``error`` makes predictions meaningless (an unknown region, a region of interest without
@@ -207,7 +205,6 @@ def _strange_words(suite: Suite) -> Iterator[Complaint]:
 
 @cache
 def _invisible_in(word: str) -> str:
-    """Return the names of the invisible characters in a word."""
     signs = [sign for sign in word if unicodedata.category(sign) in _INVISIBLE]
     names = [unicodedata.name(sign, f"U+{ord(sign):04X}") for sign in signs]
     return ", ".join(names) if word else "no characters"
@@ -240,7 +237,6 @@ def _empty_targets(suite: Suite) -> Iterator[Complaint]:
 
 
 def _differences(suite: Suite) -> Iterator[Complaint]:
-    """Yield regions that differ unexpectedly; nothing if the suite declares no such regions."""
     allowed = {*suite.critical, *suite.differing}
     if not allowed:
         return
@@ -257,7 +253,6 @@ def _differences(suite: Suite) -> Iterator[Complaint]:
 
 
 def _repetitions(suite: Suite) -> Iterator[Complaint]:
-    """Yield sentences that occur more than once, within an item or across items."""
     seen: dict[tuple[str, ...], tuple[Item, Variant]] = {}
     for item, variant in _variants(suite):
         if variant.words not in seen:
@@ -270,7 +265,6 @@ def _repetitions(suite: Suite) -> Iterator[Complaint]:
 
 
 def _glosses(suite: Suite) -> Iterator[Complaint]:
-    """Yield regions whose gloss has more or fewer words than the first variant of the item."""
     for item in suite.items:
         if not item.gloss:
             continue
@@ -324,7 +318,6 @@ def lint_against(
     return LexicalCheck(tuple(unknown), word_pairs(suite, count))
 
 
-# ----------------------------------------------------------------------------
 # What the items of the six Mandarin classes must have beyond their shape: a mismatched classifier
 # must not be one that speakers accept for the noun, the main verb before a garden path must not
 # take a clause, and so on. Each class has a function that yields what is wrong with an item.

@@ -22,7 +22,6 @@ from gardenpath.util import Words
 if TYPE_CHECKING:
     from gardenpath.data.arrays import Floats
 
-# ----------------------------------------------------------------------------
 # Alignment of tokens with the words and regions of a sentence, by character offsets.
 #
 # The sentence is its written text, with or without spaces between words. Tokens must cover it from
@@ -241,7 +240,6 @@ def region_tokens(
     return tuple(tuple(part) for part in parts)
 
 
-# ----------------------------------------------------------------------------
 # The search error of sums and differences of surprisals.
 #
 # A search with replicates gives deviations of every surprisal (:mod:`replicates`). Deviations of a
@@ -361,7 +359,6 @@ def error_of_sum(deviations: Sequence[Floats]) -> float:
     return Deviations({len(deviations[0]): sum(deviations[1:], deviations[0])}).standard_error
 
 
-# ----------------------------------------------------------------------------
 # Region surprisals: the aggregated surprisal of the words of a region, per item and condition.
 
 

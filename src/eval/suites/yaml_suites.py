@@ -25,7 +25,6 @@ from gardenpath.settings.schema import nearest
 from gardenpath.store.files import open_text
 from gardenpath.util import is_count
 
-# ----------------------------------------------------------------------------
 # The compact format. The conditions of an item are lines with ``|`` between regions and spaces
 # between words::
 #
@@ -62,7 +61,6 @@ def load_compact(path: str | Path) -> Suite:
 
 
 def _compact_suite(nodes: YamlNodes, root: yaml.Node) -> Suite:
-    """Return the suite that a mapping describes; ``nodes`` is the file that errors name."""
     entries = nodes.entries(root, "a suite", known=_KEYS, required=_REQUIRED)
     lists = {name: _names(nodes, entries[name], name) for name in _LISTS if name in entries}
     regions = lists["regions"]
@@ -143,7 +141,6 @@ class _Items:
         )
 
     def words(self, node: yaml.Node, what: str) -> tuple[tuple[str, ...], ...]:
-        """Return the words of a line, region by region."""
         parts = self.nodes.text(node, what).split("|")
         if len(parts) != len(self.regions):
             problem = f"{what}: {len(parts)} regions, but the suite has {len(self.regions)}"
@@ -239,7 +236,6 @@ def _line(suite: Suite, regions: Sequence[tuple[str, ...]]) -> str:
     return "|".join(f" {' '.join(words)} " if words else " " for words in regions).strip(" ")
 
 
-# ----------------------------------------------------------------------------
 # The framed format: the suites of a class in one file, which differ only in the modifier. A frame
 # is an item of the compact format in which ``{modifier}`` stands for the modifier, and
 # ``modifiers`` gives the modifiers of the class and those of each item::
@@ -315,7 +311,6 @@ class _Frames:
     nodes: YamlNodes
 
     def modifiers(self, root: yaml.Node) -> dict[str, str]:
-        """Return the modifiers of the file with their descriptions."""
         entries = self.nodes.mapping(root, "a file of framed suites")
         for name in (_MODIFIERS, "name", "items"):
             if name not in entries:
@@ -329,7 +324,6 @@ class _Frames:
         return {name: self.nodes.text(entry.value, name) for name, entry in modifiers.items()}
 
     def suite(self, root: yaml.Node, modifier: str) -> Suite:
-        """Return the suite with one of the modifiers."""
         described = self.modifiers(root)
         entries = self.nodes.mapping(root, "a file of framed suites")
         name, items = entries["name"], entries["items"]
@@ -356,7 +350,6 @@ class _Frames:
     def item(
         self, entry: YamlEntry, what: str, modifier: str, modifiers: tuple[str, ...]
     ) -> yaml.Node:
-        """Return the item with the modifier in place of the placeholders."""
         entries = self.nodes.mapping(entry.value, what)
         if _MODIFIERS not in entries:
             raise self.nodes.error(f"{what}: missing: {_MODIFIERS}", entry.key)
@@ -409,7 +402,6 @@ class _Frames:
 
 
 def _scalar(text: str, like: yaml.Node) -> yaml.ScalarNode:
-    """Return text as a node with the line of another node."""
     return yaml.ScalarNode("tag:yaml.org,2002:str", text, like.start_mark, like.end_mark)
 
 

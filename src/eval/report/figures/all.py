@@ -364,7 +364,6 @@ class InlineFigures:
 
 
 def _element(name: str, attributes: Mapping[str, str], inside: Iterable[Markup] = ()) -> Markup:
-    """Return an element of a figure, self-closing if it has no content."""
     written = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
     content = Markup("").join(inside)
     return Markup(f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>")

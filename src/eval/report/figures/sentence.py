@@ -218,7 +218,6 @@ class _Panel:
         return self.base + PANEL_HEIGHT * bits / self.grid.top
 
     def frame(self, title: str, critical: Sequence[tuple[int, int]]) -> None:
-        """Draw title, two edges, grid lines with their surprisals, and critical regions."""
         axis, left, base = self.axis, self.left, self.base
         right = left + self.grid.panel
         steps = MaxNLocator(3, steps=[1, 2, 5, 10]).tick_values(0.0, self.grid.top)
@@ -268,7 +267,6 @@ class _Panel:
             axis.text(x, self.base + PANEL_HEIGHT, "∞", **look)
 
     def words(self, alignment: Alignment) -> None:
-        """Write the words of the variants as rows below the panel, with their conditions."""
         for number, line in enumerate(alignment.lines):
             y = self.base - 0.11 - 0.2 * number
             colour = style.SERIES[number % len(style.SERIES)]
