@@ -250,7 +250,6 @@ def _best(parses: Iterable[tuple[float, _Parse]], k: int) -> list[tuple[float, _
 # the error of the beam, and the posterior probability of the best parse, which shows how much a
 # surprisal depends on a single analysis.
 
-
 # For each sentence, the log probability (nats) of each word, then its end.
 Score = Callable[[WordSync], Sequence[Floats]]
 
@@ -385,11 +384,9 @@ def mass_rows(
     ]
 
 
-def convergence_table(
-    rows: Sequence[ConvergenceRow], *, title: str = "Beam convergence"
-) -> FittedTable:
+def convergence_table(rows: Sequence[ConvergenceRow]) -> FittedTable:
     """Return the rows as a table for the terminal."""
-    table = FittedTable(title, "changes in bits, relative to the row above")
+    table = FittedTable("Beam convergence", "changes in bits, relative to the row above")
     for name in ("beam", "action", "word", "fast-track", "bits/word", "max change"):
         table.column(name, right=True)
     table.column("at")
@@ -426,7 +423,6 @@ def _number(value: float | None) -> str:
 # follow: a constituent is a label and the words it spans; part-of-speech nodes are not
 # constituents; punctuation is deleted before spans are computed; the root label is ignored; and
 # equal constituents over the same words (unary chains) are matched one to one.
-
 
 # Label, first word, end (exclusive); deleted words are not counted.
 Bracket = tuple[str, int, int]

@@ -176,13 +176,7 @@ def _sort_key(value: object) -> str:
     return "1e999" if float(value) == math.inf else f"{float(value):.7g}"
 
 
-# The report as a file: its tables, its chapters, and ``report.html`` with the figures beside it.
-#
-# ``write_report`` is called for every evaluation with a report; ``finished_page`` also makes the
-# page of a published study (``gardenpath.studies.report``). The numbers come from
-# ``ReportContent``, the markup from ``templates``. The page is self-contained: it opens from disk
-# without network access.
-
+# The tables of a report.
 
 MAX_UNKNOWN_WORDS = 300
 

@@ -149,7 +149,6 @@ class MixedFit:
 
 # A configured analysis and its result.
 
-
 TableName = Literal["items", "effects", "sentences"]
 Test = Literal["mixed", "t_test", "within_item", "means"]
 
@@ -360,7 +359,6 @@ def load_analyses(folder: Path, *, study: str | None = None) -> tuple[Analysis, 
 
 # Checks of the settings of an analysis that their types do not express.
 
-
 _MAPPINGS = ("where", "derive", "contrasts", "codings", "sentences", "robustness")
 _NESTED = ("derive", "contrasts", "codings", "sentences")
 
@@ -454,7 +452,6 @@ def _rule_mistakes(analysis: Analysis) -> Iterator[str]:
 # The response says which table is analysed. Factors of text have treatment coding, as in R, so
 # that the interaction of two factors of two levels is the difference of differences in bits. Each
 # suite, corpus and model is analysed separately, unless the formula names it.
-
 
 # The numbers that can be explained, and the tables that have them.
 _TABLES: Mapping[str, TableName] = {

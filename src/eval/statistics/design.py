@@ -110,7 +110,6 @@ class Loadings:
 # inverse, only the cells that the likelihoods need are computed. A dense factor of the whole matrix
 # is for tables in which no term has so many effects.
 
-
 _FEWEST_EFFECTS = 80
 
 
@@ -278,7 +277,6 @@ def _sums(places: NDArray[np.intp], values: Floats, length: int) -> Floats:
 # blocks are the relative Cholesky factors of the random terms' covariance matrices, one block per
 # level of the grouping factor (Bates et al. 2015). ``mixed`` fits a design, and ``answering`` asks
 # which random effects a table identifies. Nothing is estimated here; matrices are those of R.
-
 
 _RANK_TOLERANCE = 1e-9
 # Standard deviation, relative to the residual, below which a fit counts as singular.
@@ -560,7 +558,6 @@ def _size(part: RandomPart, table: pd.DataFrame) -> int:
 # their root mean square, the model is fitted, and its parameters are converted back. Columns of
 # usual magnitude are not changed.
 
-
 # Smallest and largest root mean square that is not rescaled.
 _USUAL = (0.1, 10.0)
 
@@ -602,7 +599,6 @@ def _units(columns: Floats) -> Floats:
 # outcomes, non-positive for all wrong ones, and not zero for all. The likelihood then increases
 # without bound along this combination, whatever the random effects are. One model that is always
 # right is sufficient. A linear programme finds such combinations (Konis 2007).
-
 
 _FARTHEST = 1e-6
 

@@ -37,16 +37,9 @@ Weighting = Literal["none", "error"]
 Correction = Literal["none", "bonferroni", "holm", "benjamini_hochberg"]
 
 
-# Contrast coding of factors.
-#
-# With *treatment* coding a coefficient is the difference between a level and the first level. With
-# *sum* coding it is the difference between a level and the mean of all levels, and the intercept
-# is that mean. For example, the factor ``modifier`` with the levels none, adjective and rc::
-#
-#     treatment   adjective  rc        sum         none  adjective
-#     none                0   0        none           1          0
-#     adjective           1   0        adjective      0          1
-#     rc                  0   1        rc            -1         -1
+# Contrast coding of factors. With *treatment* coding a coefficient is the difference between a
+# level and the first level, with *sum* coding that between a level and the mean of all levels,
+# which is the intercept.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +98,6 @@ def coding_of(
 
 # Parsed formulas. As in R, terms are sorted by their number of variables, and the variables of a
 # term by their first occurrence in the formula.
-
 
 _PLAIN_NAME = re.compile(r"(?:[^\W\d]|\.)[\w.]*")
 
@@ -229,7 +221,6 @@ def _names(terms: Iterable[ModelTerm]) -> tuple[str, ...]:
 #
 # Names that are not words are quoted with backticks. Intercepts and random effects can be summands
 # of a formula, but not part of a product.
-
 
 _TOKEN = re.compile(
     r"(?P<name>(?:[^\W\d]|\.)[\w.]*)|`(?P<quoted>(?:[^`\\]|\\.)+)`|(?P<number>\d+)"

@@ -126,8 +126,8 @@ class TTest:
         return self.deviation / math.sqrt(self.n)
 
 
-def t_test(values: ArrayLike, *, against: float = 0.0) -> TTest:
-    """Test whether the mean differs from ``against``; missing values are dropped."""
+def t_test(values: ArrayLike) -> TTest:
+    """Test whether the mean differs from zero; missing values are dropped."""
     flat = np.asarray(values, dtype=np.float64)
     flat = flat[np.isfinite(flat)]
     if len(flat) < 2:
@@ -137,7 +137,7 @@ def t_test(values: ArrayLike, *, against: float = 0.0) -> TTest:
         raise StatisticsError(f"every value is the same, {flat[0]:g}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # nearly constant values
-        result = ttest_1samp(flat, against)
+        result = ttest_1samp(flat, 0.0)
     interval = result.confidence_interval(LEVEL)
     return TTest(
         mean=float(flat.mean()),
@@ -267,7 +267,6 @@ def cohens_d(estimate: float, low: float, high: float, deviation: float) -> Effe
 # is McNemar's exact test; for a predictor with two values it is the exact Cochran-Mantel-Haenszel
 # test. The null hypothesis follows from a mixed model without the predictor and with random
 # effects of the same grouping factors.
-
 
 # Maximum number of distinct sums, and of arrangements of a stratum.
 _MANY = 50_000

@@ -117,7 +117,6 @@ def remarks(design: Design) -> list[str]:
 
 # Minimisation of deviances, some of whose parameters are scales with an arbitrary sign.
 
-
 # Displacement of a scale from zero to test whether the deviance decreases there.
 _NUDGE = 0.01
 
@@ -166,7 +165,6 @@ def is_settled(gradient: Floats, curvatures: Floats) -> bool:
 
 
 # Models.
-
 
 # A residual deviation this small, relative to the responses, is rounding error.
 _NO_RESIDUAL = 1e-7

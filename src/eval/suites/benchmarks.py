@@ -108,11 +108,7 @@ def has_blanks(pairs: Sequence[Pair], path: str | Path) -> bool:
     return separated[0]
 
 
-# JSON Lines, as in BLiMP and its successors.
-#
-# Every line has the keys ``sentence_good`` and ``sentence_bad``. The paradigm is ``UID`` in BLiMP
-# and ZhoBLiMP and ``paradigm`` (or ``Paradigm``) in SLING; the class of phenomenon is
-# ``linguistics_term`` in BLiMP and ``phenomenon`` (or ``Phenomenon``) in the others.
+# JSON Lines, as in BLiMP, ZhoBLiMP and SLING, which spell the same labels differently.
 
 _LABELS = {
     "paradigm": ("UID", "paradigm", "Paradigm"),

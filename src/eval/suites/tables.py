@@ -44,17 +44,8 @@ from gardenpath.eval.suites.syntaxgym import critical_regions, differing_regions
 from gardenpath.store.tables import SENTENCES
 from gardenpath.util import enumeration, is_count
 
-# Settings and criteria: predictions, effects in bits, and factors::
-#
-#     predictions:
-#       agreement: (verb;%mismatch%) > (verb;%match%)
-#     effects:
-#       mismatch_effect: (verb;%mismatch%) - (verb;%match%)
-#     factors:
-#       match: {number: same}
-#       mismatch: {number: different}
-#
-# Without predictions, each effect is predicted to be above zero.
+# Settings and criteria: predictions, effects in bits, and factors. Without predictions, each effect
+# is predicted to be above zero.
 
 TEXT_KEYS = ("name", "language", "version", "kind", "modifier", "description", "reference")
 # Entries of the same names in all descriptions of suites.
@@ -161,24 +152,12 @@ class CriteriaReader:
         return Prediction(name, formula)
 
 
-# Suites whose items are in a table, described by a short YAML file.
-#
-# The YAML file names the table, its regions and conditions, and the predictions::
-#
-#     name: agreement
-#     language: en
-#     table: items.csv
-#     regions: [subject, verb, rest]
-#     conditions: {a: match, b: mismatch}
-#     predictions:
-#       agreement: (verb;%mismatch%) > (verb;%match%)
+# Suites whose items are in a table, described by a short YAML file (docs/suites.md#tables).
 #
 # A table has one row per sentence, with a column for each region; or one row per word or region,
 # with a column ``region``; or one row per sentence with a column ``sentence``, which is then the
 # only region. ``regions`` and ``conditions`` may be mappings: from the names in the suite to
-# columns, and from the values in the table to names. ``columns`` maps roles (``item``,
-# ``condition``, ``region``, ``word``, ``content``, ``sentence``) to the names of columns, and
-# ``only`` selects rows: ``{suite: agreement}``.
+# columns, and from the values in the table to names.
 
 _FILE = {"table", "sheet"}
 _KEYS = (*SHARED_KEYS, *sorted(_FILE), "columns", "only")
@@ -419,11 +398,6 @@ def _merged(sequences: Sequence[Sequence[str]]) -> tuple[str, ...]:
 
 
 # Criteria of a table of items that are given on the command line, without a description in YAML.
-#
-# ::
-#
-#     python evaluate.py suite=file 'suite.suites=[items.csv]' 'regions=[subject,verb,rest]' \
-#         predictions="agreement: (verb;%mismatch%) > (verb;%match%)"
 
 _NAMED = re.compile(r"\s*([^\W\d]\w*)\s*[:=]\s*([(\[].*)", re.DOTALL)
 

@@ -25,27 +25,8 @@ from gardenpath.settings.schema import nearest
 from gardenpath.store.files import open_text
 from gardenpath.util import is_count
 
-# The compact format. The conditions of an item are lines with ``|`` between regions and spaces
-# between words::
-#
-#     name: mandarin/classifier_noun/none
-#     language: zh
-#     spaced: false
-#     critical: [noun]
-#     differing: [classifier]
-#     regions: [context, classifier, noun, end]
-#     predictions:
-#       mismatch: (noun;%mismatch%) > (noun;%match%)
-#     items:
-#       1:
-#         match: 他 看见 了 一 | 只 | 猫 | 。
-#         mismatch: 他 看见 了 一 | 本 | 猫 | 。
-#
-# A condition may have a list of lines, whose surprisals are averaged. An item may have ``labels``,
-# a ``gloss`` of its first line, word by word, and a ``translation``; ``glosses: {歌: song}`` of the
-# suite glosses words that no first line has. ``chance`` gives the chance level if it does not
-# follow from the predictions; ``ties: complete`` counts only ties of all compared quantities as
-# ties. Further information about the suite (author, tags) belongs in ``meta``.
+# The compact format: the conditions of an item are lines with ``|`` between regions and spaces
+# between words. docs/suites.md has an example and explains all entries.
 
 _REQUIRED = ("name", "language", "regions", "predictions", "items")
 _LISTS = ("conditions", "critical", "differing", "regions")
@@ -237,25 +218,9 @@ def _line(suite: Suite, regions: Sequence[tuple[str, ...]]) -> str:
 
 
 # The framed format: the suites of a class in one file, which differ only in the modifier. A frame
-# is an item of the compact format in which ``{modifier}`` stands for the modifier, and
-# ``modifiers`` gives the modifiers of the class and those of each item::
-#
-#     name: mandarin/classifier_noun          # suites are named mandarin/classifier_noun/none, ...
-#     modifiers:
-#       none: no modifier
-#       adjective: an adjective
-#     items:
-#       1:
-#         match: 他 看见 了 一 | 只 | {modifier} | 猫 | 。
-#         mismatch: 他 看见 了 一 | 本 | {modifier} | 猫 | 。
-#         gloss: he see PFV one | CL.animal | {modifier} | cat | .
-#         modifiers:
-#           none: {translation: He saw a cat.}
-#           adjective: {text: 可爱 的, gloss: cute DE, translation: He saw a cute cat.}
-#
-# ``{clause}`` stands for the modifier without its last word (的 of a Mandarin relative clause). All
-# other entries are those of the compact format. Modifiers cannot be confounded with items, because
-# every item has every modifier in the same frame.
+# is an item of the compact format in which ``{modifier}`` stands for the modifier, and ``{clause}``
+# for the modifier without its last word (的 of a Mandarin relative clause); docs/suites.md has an
+# example. Modifiers cannot be confounded with items: every item has every modifier.
 
 _MODIFIERS, _MODIFIER, _CLAUSE = "modifiers", "modifier", "clause"
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
