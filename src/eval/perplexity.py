@@ -126,8 +126,10 @@ JOINT, MARGINAL = " (joint)", " (marginal)"
 
 _TRAINED_ON, _WITHOUT_END, _PER_SENTENCE = "trained on", "without end", "bits per sentence"
 # Values of a model that its row has under the same name.
-_OF_MODEL = ("model", "seed", "trained_on", "vocabulary", "unknown_rate")
-_OF_MODEL += ("shared_perplexity", "search")
+_OF_MODEL = (
+    *("model", "seed", "trained_on", "vocabulary", "unknown_rate", "shared_perplexity"),
+    "search",
+)
 # Left out of narrow tables.
 _NOT_NEEDED = (_WITHOUT_END, _PER_SENTENCE)
 

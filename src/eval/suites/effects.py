@@ -169,18 +169,6 @@ class WhEffects:
         return self.nogap + self.gap
 
 
-def wh_effects(effects: Iterable[ItemEffect]) -> list[WhEffects]:
-    """Return both wh-effects of each item; items without both are skipped."""
-    by_item: dict[tuple[str, int], dict[str, float]] = {}
-    for effect in effects:
-        by_item.setdefault((effect.suite, effect.item), {})[effect.effect] = effect.value_bits
-    return [
-        WhEffects(values[WH_GAP], values[WH_NO_GAP])
-        for values in by_item.values()
-        if WH_GAP in values and WH_NO_GAP in values
-    ]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criterion:
     """Values of a criterion, which is met if ``gap`` and ``nogap`` are above 0.

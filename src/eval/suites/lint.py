@@ -23,9 +23,8 @@ from gardenpath.safe_text import parse_yaml
 from gardenpath.settings.schema import nearest
 from gardenpath.util import Words
 
-# Pairs of words that alternate between the variants of an item, with their corpus frequencies. If
-# one of two nouns, verbs or reflexives is far more frequent than the other, a model may prefer it
-# for that reason alone.
+# Pairs of words that alternate between the variants of an item, with their corpus frequencies: a
+# model may prefer a word for its frequency alone.
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +188,7 @@ def _item_shape(
 
 
 def _variants(suite: Suite) -> Iterator[tuple[Item, Variant]]:
-    for item in suite.items:
-        for variant in item.variants:
-            yield item, variant
+    return ((item, variant) for item in suite.items for variant in item.variants)
 
 
 def _strange_words(suite: Suite) -> Iterator[Complaint]:

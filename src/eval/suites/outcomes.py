@@ -274,11 +274,10 @@ def _tied(
 
 # Outcome of a prediction for an item; ties count as their expectation under random order.
 #
-# If two compared surprisals are equal, or nearly, the outcome is the probability
-# that the prediction is true when tied quantities are in random order: 1/2 for ``a > b``, 1/3 for
+# If two compared surprisals are equal, or nearly, the outcome is the exact probability that the
+# prediction is true when tied quantities are in random order: 1/2 for ``a > b``, 1/3 for
 # ``a > b & a > c`` if all three are equal, 1/2 if only ``b`` equals ``a`` and ``c`` is smaller.
-# The probability is exact, computed over all orders of the tied quantities. Alternatively, ties
-# can be broken by a seeded coin flip per item. ``=`` claims equality and is never a tie.
+# Alternatively, a seeded coin flip per item breaks ties. ``=`` claims equality and is never a tie.
 #
 # Suites may count only complete ties: if some but not all comparisons of a prediction are tied,
 # its outcome is 0.

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.formula import WHOLE_SENTENCE, Lookup, Number, Value, signed_terms
@@ -55,8 +55,7 @@ class AlignmentError(GardenpathError):
         super().__init__(f"{place}: {problem}")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """The characters of a token in the text; empty for a token that is only a mark."""
 
     start: int
