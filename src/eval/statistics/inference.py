@@ -27,7 +27,6 @@ from scipy.stats import t as student
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import StatisticsError
 from gardenpath.eval.means import LEVEL, NORMAL, Interval
-from gardenpath.eval.statistics import answers as wording
 from gardenpath.eval.statistics.formulas import Correction, WithinMethod
 
 CORRECTION_NAMES: dict[Correction, str] = {
@@ -74,15 +73,6 @@ class Correlation:
     p: float
     low: float
     high: float
-
-    def in_words(self) -> str:
-        """Format as ``r(4) = 0.62, 95 % interval −0.37 to 0.95, p = .190``."""
-        interval = (
-            f", 95 % interval {wording.rounded(self.low)} to {wording.rounded(self.high)}"
-            if math.isfinite(self.low)
-            else ""
-        )
-        return f"r({self.df}) = {wording.rounded(self.r)}{interval}, {wording.p_value(self.p)}"
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> Correlation:
