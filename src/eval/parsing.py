@@ -71,7 +71,6 @@ class Partial:
 
     @property
     def _last(self) -> int:
-        """Position of the last child; a word comes with all its pieces."""
         real = [n for n, child in enumerate(self.children) if not isinstance(child, _Nothing)]
         return real[-1] if real else len(self.children) - 1
 
@@ -162,7 +161,6 @@ def partial_parses(
 
 
 def _leaves(words: Sequence[str], starts_word: Starts | None) -> list[str | _Nothing]:
-    """Return the leaf that each token adds to the tree."""
     starts = [True] * len(words) if starts_word is None else [bool(s) for s in starts_word]
     if sum(starts) != len(words) or not all(starts[:1]):
         raise ValueError(f"{len(words)} words, but tokens for {sum(starts)}")
@@ -171,7 +169,6 @@ def _leaves(words: Sequence[str], starts_word: Starts | None) -> list[str | _Not
 
 
 def _steps(result: SentenceResult) -> list[Step]:
-    """Return the beams of a sentence from the first token to the end of the sentence."""
     steps = []
     step = result.last
     while step is not None:
@@ -247,13 +244,11 @@ def _best(parses: Iterable[tuple[float, _Parse]], k: int) -> list[tuple[float, _
     return [(share, parse) for parse, share in ranked[:k]]
 
 
-# ----------------------------------------------------------------------------
 # Diagnostics of a search: is the beam wide enough?
 #
 # Two measures are available: the change of surprisals when the beams are widened, which estimates
 # the error of the beam, and the posterior probability of the best parse, which shows how much a
 # surprisal depends on a single analysis.
-
 
 # For each sentence, the log probability (nats) of each word, then its end.
 Score = Callable[[WordSync], Sequence[Floats]]
@@ -389,11 +384,9 @@ def mass_rows(
     ]
 
 
-def convergence_table(
-    rows: Sequence[ConvergenceRow], *, title: str = "Beam convergence"
-) -> FittedTable:
+def convergence_table(rows: Sequence[ConvergenceRow]) -> FittedTable:
     """Return the rows as a table for the terminal."""
-    table = FittedTable(title, "changes in bits, relative to the row above")
+    table = FittedTable("Beam convergence", "changes in bits, relative to the row above")
     for name in ("beam", "action", "word", "fast-track", "bits/word", "max change"):
         table.column(name, right=True)
     table.column("at")
@@ -424,14 +417,12 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
 
 
-# ----------------------------------------------------------------------------
 # Labelled bracketing: precision, recall and F1 of parses against gold trees.
 #
 # The conventions are those of EVALB (Sekine and Collins), which nearly all published results
 # follow: a constituent is a label and the words it spans; part-of-speech nodes are not
 # constituents; punctuation is deleted before spans are computed; the root label is ignored; and
 # equal constituents over the same words (unary chains) are matched one to one.
-
 
 # Label, first word, end (exclusive); deleted words are not counted.
 Bracket = tuple[str, int, int]
@@ -611,7 +602,6 @@ class _Node:
 
 
 def _nodes(tree: Tree) -> Iterator[_Node]:
-    """Yield all nodes with their spans, children before parents."""
     position = 0
     # Label, first word, and whether any child is a constituent.
     stack: list[tuple[str, int, bool]] = []
@@ -628,7 +618,6 @@ def _nodes(tree: Tree) -> Iterator[_Node]:
 
 
 def _deleted(tree: Tree, conventions: Conventions) -> list[bool]:
-    """Return, for each word, whether it is deleted as punctuation."""
     words = tree.words()
     if conventions.punctuation == "counted":
         return [False] * len(words)

@@ -66,9 +66,7 @@ class Perplexity:
     @property
     def bits_per_word(self) -> float:
         """Mean surprisal of a word, counting each sentence end as a word."""
-        if not self.words:
-            return math.nan
-        return bits(-self.nats / self.events)
+        return bits(-self.nats / self.events) if self.words else math.nan
 
     @property
     def events(self) -> int:
@@ -121,14 +119,17 @@ def measure(
     )
 
 
-# ----------------------------------------------------------------------------
 # Perplexities of several models on one corpus, with the exact value if it is known.
-
 
 # Suffixes for syntactic models: words with their gold trees, or summed over the trees of a search.
 JOINT, MARGINAL = " (joint)", " (marginal)"
 
 _TRAINED_ON, _WITHOUT_END, _PER_SENTENCE = "trained on", "without end", "bits per sentence"
+# Values of a model that its row has under the same name.
+_OF_MODEL = (
+    *("model", "seed", "trained_on", "vocabulary", "unknown_rate", "shared_perplexity"),
+    "search",
+)
 # Left out of narrow tables.
 _NOT_NEEDED = (_WITHOUT_END, _PER_SENTENCE)
 
@@ -200,58 +201,49 @@ def compare(
     maps a number of sentences to the exact perplexity of that many sentences from the start of the
     corpus; each model is compared with the exact value for the same sentences.
     """
-    given, known = list(models), exact or {}
-    counts = {one.result.sentences for one in given} & known.keys()
+    own, known = list(models), exact or {}
+    counts = {model.result.sentences for model in own} & known.keys()
     yardsticks = [
         ModelPerplexity(model=EXACT, seed=None, result=known[count])
         for count in counts or sorted(known)[-1:]
     ]
     measured = sorted(
-        [*given, *yardsticks],
-        key=lambda one: (
-            -one.result.sentences,
-            -one.result.words,
-            not one.model.endswith(JOINT),
-            one.model == EXACT,
-            -one.result.with_end,
+        [*own, *yardsticks],
+        key=lambda model: (
+            -model.result.sentences,
+            -model.result.words,
+            not model.model.endswith(JOINT),
+            model.model == EXACT,
+            -model.result.with_end,
         ),
     )
     return [
         PerplexityRow(
             corpus=corpus,
-            model=one.model,
-            seed=one.seed,
-            sentences=one.result.sentences,
-            words=one.result.words,
-            perplexity=one.result.with_end,
-            perplexity_without_end=one.result.without_end,
-            bits_per_sentence=one.result.bits_per_sentence,
-            excess_bits_per_word=_excess(one.result, known),
-            trained_on=one.trained_on,
-            vocabulary=one.vocabulary,
-            unknown_rate=one.unknown_rate,
-            shared_perplexity=one.shared_perplexity,
-            search=one.search,
-            perplexity_se=one.result.with_end_se,
-            bits_per_word_se=one.result.bits_per_word_se,
-            bias_bits_per_word=one.result.bias_bits_per_word,
+            **{name: getattr(model, name) for name in _OF_MODEL},
+            sentences=result.sentences,
+            words=result.words,
+            perplexity=result.with_end,
+            perplexity_without_end=result.without_end,
+            bits_per_sentence=result.bits_per_sentence,
+            # Not known if sentences failed, or without an exact value for the same sentences.
+            excess_bits_per_word=None
+            if result.failed or result.sentences not in known
+            else result.bits_per_word - known[result.sentences].bits_per_word,
+            perplexity_se=result.with_end_se,
+            bits_per_word_se=result.bits_per_word_se,
+            bias_bits_per_word=result.bias_bits_per_word,
         )
-        for one in measured
+        for model, result in ((model, model.result) for model in measured)
     ]
-
-
-def _excess(result: Perplexity, exact: Mapping[int, Perplexity]) -> float | None:
-    """Return the excess over the exact value; None if sentences failed or no value is known."""
-    same = None if result.failed else exact.get(result.sentences)
-    return None if same is None else result.bits_per_word - same.bits_per_word
 
 
 def error_notes(measured: Sequence[ModelPerplexity]) -> list[str]:
     """Say what the errors of estimated perplexities contain, and what they do not."""
     biases = [
-        f"{one.model} {bias:+.4f}"
-        for one in measured
-        if (bias := one.result.bias_bits_per_word) is not None
+        f"{model.model} {bias:+.4f}"
+        for model in measured
+        if (bias := model.result.bias_bits_per_word) is not None
     ]
     if not biases:
         return []
@@ -275,7 +267,10 @@ def perplexity_frame(rows: Sequence[PerplexityRow]) -> pd.DataFrame:
         if all(record[column.name] in (None, "") for record in records)
     ]
     return PERPLEXITY.frame(
-        [{name: value for name, value in one.items() if name not in unused} for one in records]
+        [
+            {name: value for name, value in record.items() if name not in unused}
+            for record in records
+        ]
     )
 
 
@@ -301,42 +296,30 @@ def as_table(rows: Sequence[PerplexityRow], *, title: str, caption: str = "") ->
 
 
 def _columns(rows: Sequence[PerplexityRow]) -> dict[str, Callable[[PerplexityRow], str]]:
-    """Return headings and what they show."""
-    errors: dict[str, Callable[[PerplexityRow], str]] = {}
-    if any(row.perplexity_se is not None for row in rows):
-        errors["std. error"] = lambda row: _number(row.perplexity_se, 2)
-    is_elsewhere = any(row.is_from_elsewhere for row in rows)
-    always: dict[str, Callable[[PerplexityRow], str]] = {
+    shown: dict[str, Callable[[PerplexityRow], str]] = {
+        _TRAINED_ON: lambda row: row.trained_on,
         "seed": lambda row: "" if row.seed is None else str(row.seed),
         "sentences": lambda row: f"{row.sentences:,}",
         "perplexity": lambda row: f"{row.perplexity:.2f}",
-        **errors,
+        "std. error": lambda row: _number(row.perplexity_se, 2),
         _WITHOUT_END: lambda row: _number(row.perplexity_without_end, 2),
-    }
-    if is_elsewhere:
-        return {
-            _TRAINED_ON: lambda row: row.trained_on,
-            "seed": always["seed"],
-            "sentences": always["sentences"],
-            "perplexity": always["perplexity"],
-            **errors,
-            "unknown words": lambda row: (
-                "" if row.unknown_rate is None else f"{row.unknown_rate:.1%}"
-            ),
-            "shared words": lambda row: _number(row.shared_perplexity, 2),
-        }
-    return {
-        **always,
         _PER_SENTENCE: lambda row: f"{row.bits_per_sentence:.2f}",
         "excess bits/word": lambda row: _number(row.excess_bits_per_word, 3),
+        "unknown words": lambda row: "" if row.unknown_rate is None else f"{row.unknown_rate:.1%}",
+        "shared words": lambda row: _number(row.shared_perplexity, 2),
     }
+    elsewhere, usual = {_TRAINED_ON, "unknown words", "shared words"}, {_WITHOUT_END}
+    usual |= {_PER_SENTENCE, "excess bits/word"}
+    left_out = usual if any(row.is_from_elsewhere for row in rows) else elsewhere
+    if all(row.perplexity_se is None for row in rows):
+        left_out |= {"std. error"}
+    return {name: show for name, show in shown.items() if name not in left_out}
 
 
 def _number(value: float | None, digits: int) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
-# ----------------------------------------------------------------------------
 # How far the log probability of a corpus may be off, if it is estimated with replicates.
 #
 # The estimate of a sentence has the variance v, the square of the standard error of the sum of its

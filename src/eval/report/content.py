@@ -348,7 +348,6 @@ def write_analyses(folder: Path, results: Sequence[AnalysisResult]) -> None:
 
 
 def _reasons(results: Sequence[AnalysisResult]) -> list[str]:
-    """Return name, title and reason of every analysis that was not run."""
     return [
         f"{result.analysis.name} ({result.analysis.title}): {'; '.join(result.skipped)}"
         for result in results
@@ -364,16 +363,13 @@ def reported_analyses(results: Sequence[AnalysisResult]) -> list[ReportedAnalysi
     return shown
 
 
-def reported_analysis(
-    result: AnalysisResult, orders: Sequence[Chain] | None = None
-) -> ReportedAnalysis:
+def reported_analysis(result: AnalysisResult) -> ReportedAnalysis:
     """Return an analysis for the report, with its rows in display order.
 
     Every sentence describes a row of the estimates and is significant if its p value, adjusted if
     the analysis has a correction, is below ``ALPHA``. Columns without any value are not shown.
-    ``orders`` rank modifiers (default: the orders of the materials).
     """
-    chains = modifier_orders() if orders is None else orders
+    chains = modifier_orders()
     by = result.analysis.parts_by
     tables = {
         name: arranged(table, [column for column in by if column in table.columns], chains)
@@ -470,10 +466,9 @@ def report_content(
 
 # The main result in a few sentences: the models that cannot be told apart from the best.
 #
-# The model with the highest mean accuracy is compared with every other model of its corpus, item
-# by item. A model belongs to the best group if the bootstrap interval over items of the difference
-# includes zero. The intervals have the level 1 − .05 / k for k other models (Bonferroni), because
-# one of several models is the highest by chance.
+# The model with the highest mean accuracy is compared with every other model of its corpus; both
+# are in the best group if the bootstrap interval over items of the difference includes zero. The
+# level is 1 − .05 / k for k other models (Bonferroni), as one of several is the highest by chance.
 
 
 def findings(items: pd.DataFrame, *, min_items: int = MIN_ITEMS) -> Iterator[str]:
@@ -586,14 +581,12 @@ def _shares(counts: pd.DataFrame) -> list[str]:
 
 
 def _named(names: list[str]) -> str:
-    """List names, the first few of them."""
     more = len(names) - _MOST_NAMES
     shown = names[:_MOST_NAMES] if more > 1 else names
     return enumeration(shown) + (f" and {more} others" if more > 1 else "")
 
 
 def _unusable(counts: list[ItemCount]) -> str:
-    """Say how many items of which models have unknown critical words or lack a surprisal."""
     reasons = ["unknown critical words"] if any(count.unknown for count in counts) else []
     reasons += ["no surprisal"] if any(count.missing for count in counts) else []
     shares = [f"{count.name} {count.unusable} of {count.items}" for count in counts]

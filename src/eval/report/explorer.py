@@ -70,7 +70,6 @@ def opening(content: ReportContent) -> Opening | None:
 
 
 def _candidates(content: ReportContent) -> pd.DataFrame:
-    """Return the rows of models with a known difference, of items that can be shown in full."""
     if not len(content.items):
         return content.items
     items = with_usable(content.items, content.items)
@@ -165,7 +164,6 @@ class _Data:
         }
 
     def finished(self) -> dict[str, Any]:
-        """Return everything as plain lists and dictionaries."""
         self._add_surprisals()
         self._add_outcomes()
         self._add_parses()
@@ -287,7 +285,6 @@ class _Data:
 
 
 def _list_at(store: dict[int, list[list[Any]]], run: int, place: int) -> list[Any]:
-    """Return the list of a variant of a run, which is created if needed."""
     variants = store.setdefault(run, [])
     while len(variants) <= place:
         variants.append([])

@@ -110,7 +110,6 @@ def _mean_errors(table: pd.DataFrame, column: str, by: list[str]) -> pd.DataFram
     return np.sqrt(groups.sum(min_count=1)).reset_index()
 
 
-# ----------------------------------------------------------------------------
 # Mean effects in bits, with intervals over items: a file, and a table for the terminal.
 
 _BY = ["model", "corpus", "suite", "class", "modifier", "effect"]
@@ -190,7 +189,6 @@ def _two_places(bits: float) -> str:
     return f"{round(bits, 2) + 0.0:.2f}"
 
 
-# ----------------------------------------------------------------------------
 # How much near ties matter for what a figure shows, as columns beside its means.
 
 # The accuracy if near ties counted as wrong, and if they counted as right.

@@ -176,14 +176,7 @@ def _sort_key(value: object) -> str:
     return "1e999" if float(value) == math.inf else f"{float(value):.7g}"
 
 
-# ----------------------------------------------------------------------------
-# The report as a file: its tables, its chapters, and ``report.html`` with the figures beside it.
-#
-# ``write_report`` is called for every evaluation with a report; ``finished_page`` also makes the
-# page of a published study (``gardenpath.studies.report``). The numbers come from
-# ``ReportContent``, the markup from ``templates``. The page is self-contained: it opens from disk
-# without network access.
-
+# The tables of a report.
 
 MAX_UNKNOWN_WORDS = 300
 
@@ -485,7 +478,6 @@ def _asset(name: str) -> str:
 def _values(
     content: ReportContent, figures: Sequence[tuple[Picture, Markup]], limits: ExplorerLimits
 ) -> dict[str, Any]:
-    """Return the data for the templates of the chapters."""
     has_items = bool(len(content.items))
     per_suite = content.surprisals.groupby("suite")["item"].nunique()
     return {
@@ -516,7 +508,6 @@ def _values(
 
 
 def _open_figures(figures: Sequence[tuple[Picture, Markup]]) -> set[str]:
-    """Return the names of the figures that are open: the first ones of each chapter."""
     names: set[str] = set()
     heights = dict.fromkeys(OPEN_HEIGHTS, 0.0)
     for picture, svg in figures:

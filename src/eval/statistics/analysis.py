@@ -147,9 +147,7 @@ class MixedFit:
         ]
 
 
-# ----------------------------------------------------------------------------
 # A configured analysis and its result.
-
 
 TableName = Literal["items", "effects", "sentences"]
 Test = Literal["mixed", "t_test", "within_item", "means"]
@@ -359,16 +357,13 @@ def load_analyses(folder: Path, *, study: str | None = None) -> tuple[Analysis, 
     return tuple(analysis for analysis in analyses if study is None or analysis.study == study)
 
 
-# ----------------------------------------------------------------------------
 # Checks of the settings of an analysis that their types do not express.
-
 
 _MAPPINGS = ("where", "derive", "contrasts", "codings", "sentences", "robustness")
 _NESTED = ("derive", "contrasts", "codings", "sentences")
 
 
 def _shape_mistakes(analysis: Analysis) -> list[str]:
-    """Return errors for settings that must be mappings, at the first or second level."""
     flat = [name for name in _MAPPINGS if not isinstance(getattr(analysis, name), Mapping)]
     nested = [
         f"{name}.{column}"
@@ -430,7 +425,6 @@ def _weight_mistakes(analysis: Analysis) -> Iterator[str]:
 
 
 def _rule_mistakes(analysis: Analysis) -> Iterator[str]:
-    """Yield errors in the rules of single columns and effects."""
     for column, rule in analysis.derive.items():
         if not {"from", "values"} <= set(rule) <= {"from", "values", "otherwise"}:
             yield f"derive.{column} needs 'from' and 'values', and may have 'otherwise'"
@@ -453,13 +447,11 @@ def _rule_mistakes(analysis: Analysis) -> Iterator[str]:
             yield f"sentences.{effect} has {', '.join(wrong)}, not more, less or none"
 
 
-# ----------------------------------------------------------------------------
 # The analysis of a user's formula, as in ``formula="local_bits ~ filler * gap + (1 | item)"``.
 #
 # The response says which table is analysed. Factors of text have treatment coding, as in R, so
 # that the interaction of two factors of two levels is the difference of differences in bits. Each
 # suite, corpus and model is analysed separately, unless the formula names it.
-
 
 # The numbers that can be explained, and the tables that have them.
 _TABLES: Mapping[str, TableName] = {

@@ -129,12 +129,10 @@ def run_analysis(
     )
 
 
-# ----------------------------------------------------------------------------
 # Mixed models.
 
 
 def _mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: Answers) -> None:
-    """Fit the model of an analysis, and those that check its robustness, to a part of its rows."""
     model = _model_of(analysis, rows)
     weights = WEIGHT if analysis.is_weighted and rows[WEIGHT].notna().all() else None
     fitting = partial(
@@ -237,7 +235,6 @@ def _answer_effect(
     replaced: _Substitute | None,
     others: Mapping[str, MixedFit | str],
 ) -> None:
-    """Add the rows and the sentence about an effect, which has the t test if it has any."""
     tested = _tested(effect, analysis.reference)
     checks = [
         check_effect(n, o, tested, analysis.reference) for n, o in others.items() if not replaced
@@ -257,7 +254,6 @@ def _answer_effect(
 
 
 def _tested(effect: FixedEffect, reference: Reference) -> FixedEffect:
-    """Return an effect with the test that an analysis asks for."""
     return effect.with_normal_test() if reference == "normal" else effect
 
 
@@ -321,7 +317,6 @@ def _sentence(
 
 
 def _remarks(row: Row, effect: FixedEffect, analysis: Analysis) -> list[str]:
-    """Return what a reader must know about a p value."""
     remarks = adjustment(row)
     if row["singular"]:
         remarks.append("singular fit")
@@ -339,7 +334,6 @@ def _remarks(row: Row, effect: FixedEffect, analysis: Analysis) -> list[str]:
     return remarks
 
 
-# ----------------------------------------------------------------------------
 # Other models of the same rows, reported beside the model of an analysis.
 
 
@@ -361,7 +355,6 @@ class _Check:
         return f"with {self.name}, {numbers}"
 
     def row(self, fit: MixedFit | str) -> Row:
-        """Return the row of the table ``robustness``, without the term."""
         row: Row = {
             "alternative": self.name,
             "formula": "" if isinstance(fit, str) else fit.formula,
@@ -386,7 +379,6 @@ def check_effect(
     return _Check(name, theirs, is_same and not is_turned)
 
 
-# ----------------------------------------------------------------------------
 # Results that replace those of a failed model: counts, and a permutation test.
 
 
@@ -401,7 +393,6 @@ class _Substitute:
 
     @property
     def name(self) -> str:
-        """The name of the test; empty if there is no test."""
         if self.test is None:
             return ""
         within = f" within {wording.joined_names(self.strata)}" if self.strata else ""
@@ -444,7 +435,6 @@ def _substitute(
 
 
 def _raw(analysis: Analysis, rows: pd.DataFrame, predictor: str) -> str:
-    """Format the counts of right outcomes, or the means, for each value of a predictor."""
     sums = rows.groupby(predictor, sort=True)[analysis.measured].agg(["sum", "count"])
     if len(sums) > _FEW_GROUPS:
         return ""
@@ -459,7 +449,6 @@ def _raw(analysis: Analysis, rows: pd.DataFrame, predictor: str) -> str:
     return wording.stated_means([(name, total / count) for name, total, count in groups])
 
 
-# ----------------------------------------------------------------------------
 # Precision weights of rows whose response has a standard error.
 #
 # In two steps, as in a random-effects meta-analysis: a model without weights gives the residual
@@ -506,7 +495,6 @@ def why_not_weighted(analysis: Analysis, table: pd.DataFrame | None) -> str:
     return ""
 
 
-# ----------------------------------------------------------------------------
 # Tests and intervals of means.
 
 

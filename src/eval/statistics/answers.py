@@ -151,13 +151,7 @@ def joined_names(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
-# ----------------------------------------------------------------------------
-# The rows and sentences of an analysis, collected part by part, and the items they need.
-#
-# ``answering`` adds what it has computed to ``Answers``, which adjusts all p values at the end,
-# and words the values of sentence templates with the functions here. ``ESTIMATE_COLUMNS`` are the
-# columns of every table of estimates. Nothing is estimated here.
-
+# The rows and sentences of an analysis, collected part by part.
 
 Part = Mapping[str, str]
 Row = dict[str, Any]
@@ -273,13 +267,11 @@ def template_values(analysis: Analysis, part: Part, rows: pd.DataFrame) -> dict[
     return values
 
 
-# ----------------------------------------------------------------------------
 # Whether the rows of an analysis come from enough usable items.
 #
 # The independent units of a suite are its items: several seeds, conditions or predictions of an
 # item do not add to them. Counts are taken before responses are averaged, so analyses of averages
 # over items are held to the same minimum.
-
 
 # Columns that name an item; those that a table lacks are not needed.
 _ITEM = ("class", "suite", "item")

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _HEADINGS = ("sentences", "tokens", "types", "vocabulary", "unknown", "mean length", "longest")
 _NOT_NEEDED = ("longest", "mean length")
-REFLEXIVES = ("himself", "herself", "themselves")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,11 +174,9 @@ def lengths_frame(statistics: Sequence[CorpusStatistics]) -> pd.DataFrame:
     )
 
 
-def statistics_table(
-    statistics: Sequence[CorpusStatistics], *, title: str = "Corpora"
-) -> FittedTable:
+def statistics_table(statistics: Sequence[CorpusStatistics]) -> FittedTable:
     """Format the sizes of corpora as a table for the terminal; see :func:`words_table`."""
-    table = FittedTable(title, box=SIMPLE_HEAD, keys=2, elsewhere=CORPUS_STATISTICS.file)
+    table = FittedTable("Corpora", box=SIMPLE_HEAD, keys=2, elsewhere=CORPUS_STATISTICS.file)
     table.column("corpus")
     table.column("split")
     for name in _HEADINGS:
@@ -215,14 +212,10 @@ def words_table(statistics: Sequence[CorpusStatistics]) -> FittedTable | None:
     return table
 
 
-# ----------------------------------------------------------------------------
-# Frequencies of constructions in a treebank, counted with tree patterns.
-#
-# Patterns use the tgrep syntax (:mod:`nltk.tgrep`) and are stored in ``conf/patterns``. They are
-# matched against uncleaned trees with part-of-speech tags. Some constructions can only be
-# identified by traces or function tags, which not all treebanks have. A construction has a pattern
+# Frequencies of constructions in a treebank, counted with patterns in the syntax of tgrep
+# (:mod:`nltk.tgrep`) from ``conf/patterns``, in uncleaned trees with part-of-speech tags. Some
+# constructions can only be identified by traces or function tags, so a construction has a pattern
 # for *annotated* trees, one for *plain* trees, or both.
-
 
 Annotation = Literal["auto", "annotated", "plain"]
 Predicate = Callable[[Any], bool]

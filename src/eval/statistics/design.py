@@ -62,7 +62,6 @@ class Loadings:
 
     @cached_property
     def _pattern(self) -> ArrowPattern | DensePattern:
-        """The pattern in which the term with the most effects is eliminated, if it is large."""
         effects = list(map(operator.mul, self.sizes, self.levels))
         if max(effects) < _FEWEST_EFFECTS:
             return DensePattern(self.columns, self.size)
@@ -101,7 +100,6 @@ class Loadings:
         return np.asarray(np.einsum("ra,rab->rb", entries, factor.cells(self.columns)))
 
 
-# ----------------------------------------------------------------------------
 # With the effects of one term first, ``A'WA + I`` has the form of an arrow: one small block for
 # each level (an item), and further rows and columns for all other terms (seeds, modifiers)::
 #
@@ -111,7 +109,6 @@ class Loadings:
 # Blocks are eliminated together, and what remains is the Schur complement ``C − B'D⁻¹B``. Of the
 # inverse, only the cells that the likelihoods need are computed. A dense factor of the whole matrix
 # is for tables in which no term has so many effects.
-
 
 _FEWEST_EFFECTS = 80
 
@@ -273,7 +270,6 @@ def _sums(places: NDArray[np.intp], values: Floats, length: int) -> Floats:
     return np.asarray(np.bincount(places, values.ravel(), minlength=length), np.float64)
 
 
-# ----------------------------------------------------------------------------
 # Design matrices of mixed models, built from a formula and a table, and checks of them.
 #
 # With X the design matrix of the fixed effects and Z that of the random effects, the linear
@@ -281,7 +277,6 @@ def _sums(places: NDArray[np.intp], values: Floats, length: int) -> Floats:
 # blocks are the relative Cholesky factors of the random terms' covariance matrices, one block per
 # level of the grouping factor (Bates et al. 2015). ``mixed`` fits a design, and ``answering`` asks
 # which random effects a table identifies. Nothing is estimated here; matrices are those of R.
-
 
 _RANK_TOLERANCE = 1e-9
 # Standard deviation, relative to the residual, below which a fit counts as singular.
@@ -416,7 +411,6 @@ def _independent(matrix: Floats) -> list[int]:
 def _random(
     formula: ModelFormula, table: pd.DataFrame, codings: Mapping[str, Coding]
 ) -> tuple[Loadings, tuple[RandomTerm, ...]]:
-    """Return the matrix Z and the random terms to which its columns belong."""
     values, columns = [np.zeros((len(table), 0))], [np.zeros((len(table), 0), dtype=np.intp)]
     places: list[tuple[int, int]] = []
     terms: list[RandomTerm] = []
@@ -443,7 +437,6 @@ def _random(
     return loadings, tuple(terms)
 
 
-# ----------------------------------------------------------------------------
 # Model matrices from the terms of a formula, as in R's ``model.matrix``.
 #
 # A numeric variable has one column, a factor the columns of its coding, and an interaction all
@@ -503,7 +496,6 @@ def _needs_all_levels(
 def _columns(
     variable: Variable, table: pd.DataFrame, codings: Mapping[str, Coding], *, is_whole: bool
 ) -> tuple[Floats, Sequence[str]]:
-    """Return the columns of one variable and their names."""
     name, coding = variable.name, codings.get(variable.name)
     if coding is None:
         column = table[name].to_numpy(dtype=np.float64) ** variable.power
@@ -520,7 +512,6 @@ def _columns(
     return values, [f"{name}[{level}]" for level in (coding.levels if is_whole else coding.names)]
 
 
-# ----------------------------------------------------------------------------
 # Removal of random effects that a table does not identify.
 
 
@@ -552,7 +543,6 @@ def identifiable(
 
 
 def _size(part: RandomPart, table: pd.DataFrame) -> int:
-    """Return the number of random effects (intercept and slopes) per level."""
     widths = {
         name: 1 if pd.api.types.is_numeric_dtype(table[name]) else table[name].nunique() - 1
         for name in {variable.name for term in part.terms for variable in term}
@@ -561,14 +551,12 @@ def _size(part: RandomPart, table: pd.DataFrame) -> int:
     return max(size, 1)
 
 
-# ----------------------------------------------------------------------------
 # Rescaling of predictors whose magnitude would slow down the optimiser.
 #
 # A gradient-based search takes steps of about one in every direction. Frequencies per million
 # words or proportions of a thousandth would need other step sizes. Such columns are divided by
 # their root mean square, the model is fitted, and its parameters are converted back. Columns of
 # usual magnitude are not changed.
-
 
 # Smallest and largest root mean square that is not rescaled.
 _USUAL = (0.1, 10.0)
@@ -605,14 +593,12 @@ def _units(columns: Floats) -> Floats:
     return np.where(is_usual, 1.0, sizes)
 
 
-# ----------------------------------------------------------------------------
 # Detection of separation, where a binomial model has no finite estimates.
 #
 # Outcomes are separated if a linear combination of the fixed effects is non-negative for all right
 # outcomes, non-positive for all wrong ones, and not zero for all. The likelihood then increases
 # without bound along this combination, whatever the random effects are. One model that is always
 # right is sufficient. A linear programme finds such combinations (Konis 2007).
-
 
 _FARTHEST = 1e-6
 

@@ -37,17 +37,9 @@ Weighting = Literal["none", "error"]
 Correction = Literal["none", "bonferroni", "holm", "benjamini_hochberg"]
 
 
-# ----------------------------------------------------------------------------
-# Contrast coding of factors.
-#
-# With *treatment* coding a coefficient is the difference between a level and the first level. With
-# *sum* coding it is the difference between a level and the mean of all levels, and the intercept
-# is that mean. For example, the factor ``modifier`` with the levels none, adjective and rc::
-#
-#     treatment   adjective  rc        sum         none  adjective
-#     none                0   0        none           1          0
-#     adjective           1   0        adjective      0          1
-#     rc                  0   1        rc            -1         -1
+# Contrast coding of factors. With *treatment* coding a coefficient is the difference between a
+# level and the first level, with *sum* coding that between a level and the mean of all levels,
+# which is the intercept.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,10 +96,8 @@ def coding_of(
     return Coding(levels=levels, kind=kind) if len(levels) > 1 else None
 
 
-# ----------------------------------------------------------------------------
 # Parsed formulas. As in R, terms are sorted by their number of variables, and the variables of a
 # term by their first occurrence in the formula.
-
 
 _PLAIN_NAME = re.compile(r"(?:[^\W\d]|\.)[\w.]*")
 
@@ -217,7 +207,6 @@ def _names(terms: Iterable[ModelTerm]) -> tuple[str, ...]:
     return tuple(sorted({variable.name for term in terms for variable in term}))
 
 
-# ----------------------------------------------------------------------------
 # The parser, by recursive descent::
 #
 #     formula     = name "~" sum
@@ -232,7 +221,6 @@ def _names(terms: Iterable[ModelTerm]) -> tuple[str, ...]:
 #
 # Names that are not words are quoted with backticks. Intercepts and random effects can be summands
 # of a formula, but not part of a product.
-
 
 _TOKEN = re.compile(
     r"(?P<name>(?:[^\W\d]|\.)[\w.]*)|`(?P<quoted>(?:[^`\\]|\\.)+)`|(?P<number>\d+)"
@@ -304,7 +292,6 @@ class _Parser:
         return self._tokens[self._place]
 
     def _take(self, *signs: str) -> str | None:
-        """Consume the next token if it is one of these signs."""
         token = self._next
         if token.kind != "sign" or token.value not in signs:
             return None
@@ -413,7 +400,6 @@ class _Parser:
         return [(variable,)]
 
     def _power(self, function: str, start: int) -> Variable:
-        """Parse ``I(depth^2)`` after its ``I``."""
         if function != "I":
             remedy = "add a column to the table and use its name"
             self._fail(f"functions other than I(x^2) are not supported; {remedy}", start)
@@ -430,7 +416,6 @@ class _Parser:
         return Variable(name, int(power.value))
 
     def _is_random(self) -> bool:
-        """Whether the next token opens a bracket that contains a bar."""
         depth = 0
         for token in self._tokens[self._place :]:
             if token.kind == "sign":
@@ -442,7 +427,6 @@ class _Parser:
         return False
 
     def _random_part(self) -> None:
-        """Parse random effects, bar and group; ``a/b`` abbreviates ``a`` and ``a:b``."""
         self._expect("(")
         outer, self._named = self._named, {}
         terms = self._sum("group")

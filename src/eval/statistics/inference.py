@@ -27,7 +27,6 @@ from scipy.stats import t as student
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import StatisticsError
 from gardenpath.eval.means import LEVEL, NORMAL, Interval
-from gardenpath.eval.statistics import answers as wording
 from gardenpath.eval.statistics.formulas import Correction, WithinMethod
 
 CORRECTION_NAMES: dict[Correction, str] = {
@@ -61,7 +60,6 @@ def adjusted(p_values: ArrayLike, correction: Correction) -> Floats:
     return result
 
 
-# ----------------------------------------------------------------------------
 # Pearson's correlation, with an interval.
 
 
@@ -75,15 +73,6 @@ class Correlation:
     p: float
     low: float
     high: float
-
-    def in_words(self) -> str:
-        """Format as ``r(4) = 0.62, 95 % interval −0.37 to 0.95, p = .190``."""
-        interval = (
-            f", 95 % interval {wording.rounded(self.low)} to {wording.rounded(self.high)}"
-            if math.isfinite(self.low)
-            else ""
-        )
-        return f"r({self.df}) = {wording.rounded(self.r)}{interval}, {wording.p_value(self.p)}"
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> Correlation:
@@ -105,7 +94,6 @@ def pearson(first: ArrayLike, second: ArrayLike) -> Correlation:
     return Correlation(r=r, n=len(x), df=df, p=float(result.pvalue), low=low, high=high)
 
 
-# ----------------------------------------------------------------------------
 # One-sample t tests, and intervals within items.
 
 
@@ -128,8 +116,8 @@ class TTest:
         return self.deviation / math.sqrt(self.n)
 
 
-def t_test(values: ArrayLike, *, against: float = 0.0) -> TTest:
-    """Test whether the mean differs from ``against``; missing values are dropped."""
+def t_test(values: ArrayLike) -> TTest:
+    """Test whether the mean differs from zero; missing values are dropped."""
     flat = np.asarray(values, dtype=np.float64)
     flat = flat[np.isfinite(flat)]
     if len(flat) < 2:
@@ -139,7 +127,7 @@ def t_test(values: ArrayLike, *, against: float = 0.0) -> TTest:
         raise StatisticsError(f"every value is the same, {flat[0]:g}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # nearly constant values
-        result = ttest_1samp(flat, against)
+        result = ttest_1samp(flat, 0.0)
     interval = result.confidence_interval(LEVEL)
     return TTest(
         mean=float(flat.mean()),
@@ -198,7 +186,6 @@ def within_item_intervals(
     }
 
 
-# ----------------------------------------------------------------------------
 # Standardised effect sizes with 95 % intervals.
 #
 # - *Cohen's d_z* of a t test: the mean divided by the standard deviation. Its interval comes from
@@ -262,7 +249,6 @@ def cohens_d(estimate: float, low: float, high: float, deviation: float) -> Effe
     )
 
 
-# ----------------------------------------------------------------------------
 # Exact permutation test of a predictor, stratified by grouping factors.
 #
 # Rows that agree in all grouping factors (for example, item and seed) form a stratum. If the
@@ -271,7 +257,6 @@ def cohens_d(estimate: float, low: float, high: float, deviation: float) -> Effe
 # is McNemar's exact test; for a predictor with two values it is the exact Cochran-Mantel-Haenszel
 # test. The null hypothesis follows from a mixed model without the predictor and with random
 # effects of the same grouping factors.
-
 
 # Maximum number of distinct sums, and of arrangements of a stratum.
 _MANY = 50_000
@@ -293,7 +278,6 @@ class _Sums:
     shares: Floats
 
     def plus(self, other: _Sums) -> _Sums:
-        """Return the distribution of the sum of two independent variables."""
         if len(self.values) * len(other.values) > 100 * _MANY:
             raise _TooManyError
         totals = np.add.outer(self.values, other.values).ravel()

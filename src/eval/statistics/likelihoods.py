@@ -159,7 +159,6 @@ class LaplaceLikelihood:
         return np.concatenate([of_theta, self._fixed.T @ of_predictor])
 
 
-# ----------------------------------------------------------------------------
 # The profiled likelihood of linear mixed models (Bates et al. 2015, equations 34 and 41).
 #
 # Given θ, the optimal β and residual variance have a closed form, so −2 log L is a function of θ

@@ -115,9 +115,7 @@ def remarks(design: Design) -> list[str]:
     return [*design.notes, *([poorly] if few else [])]
 
 
-# ----------------------------------------------------------------------------
 # Minimisation of deviances, some of whose parameters are scales with an arbitrary sign.
-
 
 # Displacement of a scale from zero to test whether the deviance decreases there.
 _NUDGE = 0.01
@@ -157,7 +155,6 @@ def search(objective: Objective, start: Floats, is_scale: NDArray[np.bool_]) -> 
 
 
 def _second(objective: Objective, parameters: Floats) -> Floats:
-    """Return the second derivatives of a deviance."""
     sizes = np.maximum(1.0, np.abs(parameters))
     return hessian(lambda moved: objective(moved)[1], parameters, sizes)
 
@@ -167,9 +164,7 @@ def is_settled(gradient: Floats, curvatures: Floats) -> bool:
     return bool(np.sum(gradient**2 / np.maximum(curvatures, 1e-3)) < 1e-3)
 
 
-# ----------------------------------------------------------------------------
 # Models.
-
 
 # A residual deviation this small, relative to the responses, is rounding error.
 _NO_RESIDUAL = 1e-7
@@ -223,7 +218,6 @@ _libraries = cache(ThreadpoolController)
 
 
 def _check(design: Design, family: Distribution) -> None:
-    """Raise an error if no model can be fitted to the design."""
     if design.rows <= design.fixed.shape[1]:
         raise StatisticsError(
             f"{design.rows} rows are too few for {design.fixed.shape[1]} fixed effects"

@@ -113,7 +113,6 @@ def _models(analysis: Analysis, part: FittedPart) -> Iterator[tuple[str, MixedFi
 
 
 def _call(fit: MixedFit) -> str:
-    """Return the R function that fits a model."""
     return ("g" if fit.family == "binomial" else "") + ("lmer" if fit.groups else "lm")
 
 
@@ -123,7 +122,6 @@ def _is_searched_again(fit: MixedFit) -> bool:
 
 
 def _terms(result: AnalysisResult) -> list[str]:
-    """Return the terms whose p values the analysis adjusts."""
     analysis = result.analysis
     if analysis.test != "mixed":
         return [analysis.measured]
@@ -142,7 +140,6 @@ def _numbers(result: AnalysisResult) -> list[str]:
 
 
 def _name(column: str) -> str:
-    """Return a column name in R syntax, in backticks if necessary."""
     is_plain = _PLAIN_NAME.fullmatch(column) and column not in _RESERVED
     return column if is_plain else in_backticks(column)
 
@@ -165,7 +162,6 @@ def write_result(folder: Path, result: AnalysisResult) -> None:
 
 
 def _header(result: AnalysisResult, title: str) -> dict[str, object]:
-    """Return what the numbers of a table are, for the file beside it."""
     analysis = result.analysis
     response = analysis.measured
     unit = "bits" if "_bits" in response or response == "value" else "nats per word"

@@ -188,7 +188,6 @@ def _sources(rule: Mapping[str, Any]) -> list[str]:
 
 
 def _selected(analysis: Analysis, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that meet all conditions of ``where``, one after the other."""
     rows = table
     for column, wanted in analysis.where.items():
         values = [wanted] if isinstance(wanted, str) else list(wanted)
@@ -248,7 +247,6 @@ def _derived(analysis: Analysis, column: str, rows: pd.DataFrame, notes: list[st
 
 
 def _first_match(value: str, patterns: Mapping[str, Any]) -> Any:
-    """Return the value of the first pattern that matches; the name itself goes first."""
     if value in patterns:
         return patterns[value]
     return next((made for name, made in patterns.items() if fnmatchcase(value, name)), None)

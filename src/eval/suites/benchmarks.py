@@ -108,12 +108,7 @@ def has_blanks(pairs: Sequence[Pair], path: str | Path) -> bool:
     return separated[0]
 
 
-# ----------------------------------------------------------------------------
-# JSON Lines, as in BLiMP and its successors.
-#
-# Every line has the keys ``sentence_good`` and ``sentence_bad``. The paradigm is ``UID`` in BLiMP
-# and ZhoBLiMP and ``paradigm`` (or ``Paradigm``) in SLING; the class of phenomenon is
-# ``linguistics_term`` in BLiMP and ``phenomenon`` (or ``Phenomenon``) in the others.
+# JSON Lines, as in BLiMP, ZhoBLiMP and SLING, which spell the same labels differently.
 
 _LABELS = {
     "paradigm": ("UID", "paradigm", "Paradigm"),
@@ -168,7 +163,6 @@ def _sentence(
     raise InputError(f"missing key {spellings[0]!r}", path=path, line=number, remedy=hint)
 
 
-# ----------------------------------------------------------------------------
 # CSV files: one row per sentence and two rows per pair, or one row per pair.
 #
 # In CLiMP, the columns are phenomenon, paradigm, sentence and label (1 for good), but one of the
@@ -285,7 +279,6 @@ def _columns(rows: Sequence[Sequence[str]], header: Sequence[str], path: str | P
     )
 
 
-# ----------------------------------------------------------------------------
 # Predictions in the form of BabyLM's evaluation pipeline, ``{UID: {"predictions": [{"id": "UID_0",
 # "pred": "the preferred sentence"}, …]}}``, where the UID is the paradigm of a pair.
 

@@ -169,18 +169,6 @@ class WhEffects:
         return self.nogap + self.gap
 
 
-def wh_effects(effects: Iterable[ItemEffect]) -> list[WhEffects]:
-    """Return both wh-effects of each item; items without both are skipped."""
-    by_item: dict[tuple[str, int], dict[str, float]] = {}
-    for effect in effects:
-        by_item.setdefault((effect.suite, effect.item), {})[effect.effect] = effect.value_bits
-    return [
-        WhEffects(values[WH_GAP], values[WH_NO_GAP])
-        for values in by_item.values()
-        if WH_GAP in values and WH_NO_GAP in values
-    ]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criterion:
     """Values of a criterion, which is met if ``gap`` and ``nogap`` are above 0.
@@ -249,7 +237,6 @@ def _finite(values: Sequence[float]) -> NDArray[np.float64]:
     return listed[np.isfinite(listed)]
 
 
-# ----------------------------------------------------------------------------
 # Measures of whole sentences: local surprisal, global surprisal per word, and SLOR.
 #
 # Local surprisal is summed over the critical regions; it is NaN if the suite has none. In suites
@@ -342,7 +329,6 @@ def sentence_measures(
 
 
 def _local_regions(suite: Suite, variant: Variant) -> set[int]:
-    """Return the regions in which a variant is measured."""
     names = suite.critical
     if has_wh_conditions(suite):
         names = ("object",) if variant.condition.endswith("_nogap") else ("tail",)
@@ -370,12 +356,10 @@ def _errors(suite: Suite, variant: Variant, deviations: Floats) -> dict[str, flo
 
 
 def _values_in(values: Sequence[_T], variant: Variant, regions: Collection[int]) -> list[_T]:
-    """Return the values of the words in some regions of a variant."""
     region_of = [n for n, region in enumerate(variant.regions) for _ in region]
     return [value for n, value in zip(region_of, values, strict=True) if n in regions]
 
 
-# ----------------------------------------------------------------------------
 # The words of a suite on which its results depend.
 
 

@@ -135,7 +135,6 @@ def _show(node: Node) -> str:
             assert_never(node)
 
 
-# ----------------------------------------------------------------------------
 # Recursive-descent parser of formulas, which reports the position of every mistake::
 #
 #     claim      = comparison { ( "&" | "|" ) comparison }

@@ -21,7 +21,6 @@ from gardenpath.eval.suites.formula import Formula, FormulaError
 from gardenpath.eval.suites.suite import CountedTies, Item, Prediction, Suite, Variant, chance_of
 from gardenpath.safe_text import parse_yaml
 
-# ----------------------------------------------------------------------------
 # Lexica. A file has three entries::
 #
 #     forms:    {family: [sg, pl]}                          # names of the forms of a class
@@ -96,7 +95,6 @@ def _mapping(content: Mapping[str, object], key: str, path: Path) -> list[tuple[
 
 
 def _strings(value: object, path: Path) -> tuple[str, ...]:
-    """Return a list of strings; a single string becomes a list of one."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise TemplateError(
@@ -107,7 +105,6 @@ def _strings(value: object, path: Path) -> tuple[str, ...]:
     return tuple(texts)
 
 
-# ----------------------------------------------------------------------------
 # Templates: sentences with slots. A template gives each condition one or more lines, divided into
 # regions by ``|``; a token in braces is a slot, with a form after the dot if its words have several
 # forms::
@@ -249,7 +246,6 @@ def _token(token: str) -> str | Slot:
     return Slot(name, form)
 
 
-# ----------------------------------------------------------------------------
 # The words of the items of a template: drawn at random, or crossed systematically.
 #
 # *Random*: an item takes all its words from one scene or from the classes that all scenes share.
@@ -295,7 +291,6 @@ def choose_words(templates: Sequence[Template]) -> Choice:
 
 
 def _shape(template: Template) -> tuple[object, ...]:
-    """Return what templates that share their words have in common."""
     numbers = [cell.items for cell in template.cells]
     slots = sorted(template.slots.items())
     rest = (template.scenes, template.cross, template.seed)
@@ -364,7 +359,6 @@ def _crossed(template: Template, scenes: Sequence[Classes]) -> Choice:
     return tuple(tuple(chosen) for _ in template.cells)
 
 
-# ----------------------------------------------------------------------------
 # Designs. A template file contains designs; settings above ``designs`` apply to all of them. A
 # design may define several suites that differ in a few words: ``for`` lists the values of its
 # ``$variables``, one entry per suite. A design with ``cells`` generates several kinds of items:
@@ -410,7 +404,6 @@ class _Design:
         return self._number(self.settings, key)
 
     def cells(self) -> tuple[Cell, ...]:
-        """Return the kinds of items; a design without cells has one kind."""
         made = []
         for cell in _mappings(self.settings.get("cells", [{}]), "cells", self.path):
             _refuse_unknown(cell, _CELL_SETTINGS, self.path)
@@ -567,7 +560,6 @@ def _chance(design: _Design) -> float | None:
 
 
 def _ties(design: _Design) -> CountedTies:
-    """Return the rule for ties of a design."""
     ties = design.text("ties") or "any"
     if ties not in get_args(CountedTies):
         known = " or ".join(get_args(CountedTies))

@@ -60,7 +60,6 @@ def modifier_orders(path: Path = _ORDER_FILE) -> tuple[Chain, ...]:
         raise InputError(f"contains no orders: {error}", path=path, remedy=remedy) from error
 
 
-# ----------------------------------------------------------------------------
 # Lookup of suites.
 
 # A file, and the modifier that selects a suite in it if the file is framed.
@@ -177,7 +176,6 @@ def _checked(suite: Suite) -> Suite:
 
 
 def _matching(pattern: str) -> dict[str, _Source | None]:
-    """Return the names that match, with the sources of those that are not generated."""
     authored = _authored()
     if twice := set(authored) & set(GENERATORS):
         raise SuiteError(f"suite {min(twice)} is both in a file and generated")
@@ -195,7 +193,6 @@ def _matching(pattern: str) -> dict[str, _Source | None]:
 
 
 def _named(name: str, source: _Source | None) -> Suite:
-    """Return the suite of a name, read from its file or generated."""
     if source is None:
         return GENERATORS[name]()
     path, modifier = source
@@ -215,7 +212,6 @@ def _authored() -> dict[str, _Source]:
     return sources
 
 
-# ----------------------------------------------------------------------------
 # The catalogue: tables with counts and examples.
 
 
@@ -284,7 +280,6 @@ def described_suite(suite: Suite) -> list[str]:
     ]
 
 
-# ----------------------------------------------------------------------------
 # Export to files.
 
 ExportFormat = Literal["syntaxgym", "text", "compact"]

@@ -23,10 +23,8 @@ from gardenpath.safe_text import parse_yaml
 from gardenpath.settings.schema import nearest
 from gardenpath.util import Words
 
-# ----------------------------------------------------------------------------
-# Pairs of words that alternate between the variants of an item, with their corpus frequencies. If
-# one of two nouns, verbs or reflexives is far more frequent than the other, a model may prefer it
-# for that reason alone.
+# Pairs of words that alternate between the variants of an item, with their corpus frequencies: a
+# model may prefer a word for its frequency alone.
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,6 @@ def _pairs(suite: Suite, item: Item) -> Iterator[tuple[str, str, str]]:
                 yield from ((region, a, b) for a, b in pairs if a != b)
 
 
-# ----------------------------------------------------------------------------
 # Linter for suites, which needs no model.
 #
 # An ``error`` makes predictions meaningless (an unknown region, a region of interest without
@@ -191,9 +188,7 @@ def _item_shape(
 
 
 def _variants(suite: Suite) -> Iterator[tuple[Item, Variant]]:
-    for item in suite.items:
-        for variant in item.variants:
-            yield item, variant
+    return ((item, variant) for item in suite.items for variant in item.variants)
 
 
 def _strange_words(suite: Suite) -> Iterator[Complaint]:
@@ -207,7 +202,6 @@ def _strange_words(suite: Suite) -> Iterator[Complaint]:
 
 @cache
 def _invisible_in(word: str) -> str:
-    """Return the names of the invisible characters in a word."""
     signs = [sign for sign in word if unicodedata.category(sign) in _INVISIBLE]
     names = [unicodedata.name(sign, f"U+{ord(sign):04X}") for sign in signs]
     return ", ".join(names) if word else "no characters"
@@ -240,7 +234,6 @@ def _empty_targets(suite: Suite) -> Iterator[Complaint]:
 
 
 def _differences(suite: Suite) -> Iterator[Complaint]:
-    """Yield regions that differ unexpectedly; nothing if the suite declares no such regions."""
     allowed = {*suite.critical, *suite.differing}
     if not allowed:
         return
@@ -257,7 +250,6 @@ def _differences(suite: Suite) -> Iterator[Complaint]:
 
 
 def _repetitions(suite: Suite) -> Iterator[Complaint]:
-    """Yield sentences that occur more than once, within an item or across items."""
     seen: dict[tuple[str, ...], tuple[Item, Variant]] = {}
     for item, variant in _variants(suite):
         if variant.words not in seen:
@@ -270,7 +262,6 @@ def _repetitions(suite: Suite) -> Iterator[Complaint]:
 
 
 def _glosses(suite: Suite) -> Iterator[Complaint]:
-    """Yield regions whose gloss has more or fewer words than the first variant of the item."""
     for item in suite.items:
         if not item.gloss:
             continue
@@ -324,7 +315,6 @@ def lint_against(
     return LexicalCheck(tuple(unknown), word_pairs(suite, count))
 
 
-# ----------------------------------------------------------------------------
 # What the items of the six Mandarin classes must have beyond their shape: a mismatched classifier
 # must not be one that speakers accept for the noun, the main verb before a garden path must not
 # take a clause, and so on. Each class has a function that yields what is wrong with an item.

@@ -28,7 +28,6 @@ _QUOTES = (
     "put quotation marks around text that starts with a character such as [ or |, or contains ': '"
 )
 
-# ----------------------------------------------------------------------------
 # YAML as nodes. Scalars are read as text, without conversion: ``no`` is a word, not false.
 
 
@@ -128,7 +127,6 @@ class YamlNodes:
             raise self.error(f"{what} must be text, numbers or lists", node, remedy) from error
 
 
-# ----------------------------------------------------------------------------
 # Tables with a header, separated by tabs, commas or semicolons.
 
 # Usual names of columns, by what they hold.
@@ -261,7 +259,6 @@ def separator_of(header: str) -> str:
     return ";" if header.count(";") > header.count(",") else ","
 
 
-# ----------------------------------------------------------------------------
 # Tables of items: text (CSV, TSV) or a sheet of an Excel file, with the same content.
 #
 # Excel files need the package openpyxl. They are archives of XML, so their unpacked size is

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# ----------------------------------------------------------------------------
 # The margin by which a prediction holds, its search error, and whether the outcome could flip.
 #
 # The margin of a comparison is the difference of its sides in the predicted direction; with ``&``
@@ -145,7 +144,6 @@ def _verdict(
     return min(known) if isinstance(claim, And) else max(known)
 
 
-# ----------------------------------------------------------------------------
 # Which differences of surprisal are ties, and what a tie counts.
 #
 # A difference that the computation cannot tell from zero says nothing about a model. Two
@@ -223,7 +221,6 @@ def tie_rule(ties: Ties | TieRule) -> TieRule:
     return TieRule(ties=ties)
 
 
-# ----------------------------------------------------------------------------
 # The comparisons of a prediction that are tied. Nearly equal is not transitive: a and c may differ
 # where both are nearly equal to b. Quantities that ties connect are one group, whose orders are
 # equally probable as far as they agree with those comparisons within the group that are not tied.
@@ -249,7 +246,6 @@ def _tied(
     values: Mapping[Value, float],
     thresholds: Mapping[Comparison, float],
 ) -> Tied:
-    """Find the ties among comparisons: differences (bits) up to a threshold are near ties."""
     comparisons = [pair for pair in comparisons if pair.operator != "="]
     exact = [pair for pair in comparisons if values[pair.left] == values[pair.right]]
     near = [
@@ -276,14 +272,12 @@ def _tied(
     return Tied(frozenset(exact), frozenset(near), tuple(map(tuple, groups)), tuple(decided))
 
 
-# ----------------------------------------------------------------------------
 # Outcome of a prediction for an item; ties count as their expectation under random order.
 #
-# If two compared surprisals are equal, or nearly, the outcome is the probability
-# that the prediction is true when tied quantities are in random order: 1/2 for ``a > b``, 1/3 for
+# If two compared surprisals are equal, or nearly, the outcome is the exact probability that the
+# prediction is true when tied quantities are in random order: 1/2 for ``a > b``, 1/3 for
 # ``a > b & a > c`` if all three are equal, 1/2 if only ``b`` equals ``a`` and ``c`` is smaller.
-# The probability is exact, computed over all orders of the tied quantities. Alternatively, ties
-# can be broken by a seeded coin flip per item. ``=`` claims equality and is never a tie.
+# Alternatively, a seeded coin flip per item breaks ties. ``=`` claims equality and is never a tie.
 #
 # Suites may count only complete ties: if some but not all comparisons of a prediction are tied,
 # its outcome is 0.
@@ -370,7 +364,6 @@ def _thrown(tied: Tied, values: Mapping[Value, float], dice: random.Random) -> R
             return ranks
 
 
-# ----------------------------------------------------------------------------
 # Scoring of a suite: one outcome for every item and prediction.
 
 
@@ -460,7 +453,6 @@ def critical_words(suite: Suite, item: Item, formula: Formula) -> tuple[str, ...
     )
 
 
-# ----------------------------------------------------------------------------
 # Usable items: those whose critical words a model knows and whose surprisals are present.
 #
 # An unknown critical word has the surprisal of its class, so an item with one says little about
@@ -592,7 +584,6 @@ def unusable_items(items: pd.DataFrame) -> list[ItemCount]:
 
 
 def _worst_suites(suites: pd.DataFrame) -> tuple[str, ...]:
-    """Return the three suites with the largest shares of unusable items."""
     unusable = suites["items"] - suites["usable"]
     worst = suites.assign(_unusable=unusable, _share=unusable / suites["items"])
     worst = worst[worst["_share"] > LARGE_SHARE].sort_values("_share", ascending=False)

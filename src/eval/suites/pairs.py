@@ -175,7 +175,6 @@ PAIR_SETS: Mapping[str, PairSet] = {
 }
 
 
-# ----------------------------------------------------------------------------
 # Reading a set from an archive or a folder.
 
 # Entries of ``meta``: the set of a suite, and the segmenter or rule that made its words.
@@ -245,7 +244,6 @@ def load_pair_suites(patterns: Sequence[str], source: PairSource) -> list[Suite]
 
 
 def _files(which: PairSet, source: PairSource) -> dict[str, PackedText]:
-    """Return the file of each paradigm, by the name of its suite, in alphabetical order."""
     if source.root is None:
         raise MissingPairsError(which, "say where it is")
     files: dict[str, PackedText] = {}
@@ -324,7 +322,6 @@ def _words(
     return segmenter_label(segmenter), segmenter
 
 
-# ----------------------------------------------------------------------------
 # Accuracy. A pair is correct if the score of its good sentence is higher: the log probability of
 # the words, or it divided by a power of the number of tokens; the end of the sentence is no part
 # of it, because models without such a symbol could not be compared. Accuracies of pairs are
@@ -371,7 +368,6 @@ class _Paradigm:
 
     @property
     def accuracy_ties_half(self) -> float:
-        """The same if ties and near ties count 1/2."""
         clear = self.correct - self.near_correct
         return self._share(clear + 0.5 * (self.ties + self.near_ties))
 
@@ -460,7 +456,6 @@ def _counted(scored: ScoredPairs, sums: Sequence[float], power: float, ties: Tie
 
 
 def _averages(paradigms: Sequence[_Paradigm], tie_counts: float) -> Iterator[dict[str, object]]:
-    """Yield the rows of paradigms, fields and phenomena, and the two overall means."""
     for paradigm in paradigms:
         yield _row(PARADIGM, paradigm.name, [[paradigm]], tie_counts)
     phenomena = _grouped(paradigms, lambda paradigm: paradigm.phenomenon)
@@ -482,7 +477,6 @@ def _grouped(
 def _row(
     level: str, name: str, groups: Sequence[Sequence[_Paradigm]], tie_counts: float
 ) -> dict[str, object]:
-    """Return the mean over groups of the means over their paradigms."""
     members = [paradigm for group in groups for paradigm in group]
 
     def mean(accuracy: Callable[[_Paradigm], float]) -> float:
@@ -501,7 +495,6 @@ def _row(
     }
 
 
-# ----------------------------------------------------------------------------
 # Accuracies as tables for readers, and what they must know of them.
 
 _SCORE_IN_WORDS: dict[PairScore, str] = {

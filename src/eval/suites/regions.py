@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.formula import WHOLE_SENTENCE, Lookup, Number, Value, signed_terms
@@ -22,7 +22,6 @@ from gardenpath.util import Words
 if TYPE_CHECKING:
     from gardenpath.data.arrays import Floats
 
-# ----------------------------------------------------------------------------
 # Alignment of tokens with the words and regions of a sentence, by character offsets.
 #
 # The sentence is its written text, with or without spaces between words. Tokens must cover it from
@@ -56,8 +55,7 @@ class AlignmentError(GardenpathError):
         super().__init__(f"{place}: {problem}")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """The characters of a token in the text; empty for a token that is only a mark."""
 
     start: int
@@ -241,7 +239,6 @@ def region_tokens(
     return tuple(tuple(part) for part in parts)
 
 
-# ----------------------------------------------------------------------------
 # The search error of sums and differences of surprisals.
 #
 # A search with replicates gives deviations of every surprisal (:mod:`replicates`). Deviations of a
@@ -361,7 +358,6 @@ def error_of_sum(deviations: Sequence[Floats]) -> float:
     return Deviations({len(deviations[0]): sum(deviations[1:], deviations[0])}).standard_error
 
 
-# ----------------------------------------------------------------------------
 # Region surprisals: the aggregated surprisal of the words of a region, per item and condition.
 
 

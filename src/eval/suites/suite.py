@@ -46,7 +46,6 @@ from gardenpath.util import Words, is_count
 # The chance level of predictions for which it cannot be computed.
 USUAL_CHANCE = 0.5
 
-# ----------------------------------------------------------------------------
 # Chance level of a claim: its probability if the compared quantities are in random order, 1/2 for
 # ``a > b`` and 1/3 for ``a > b & a > c``. Scoring treats ties in the same way, so a model that
 # assigns the same surprisal to all conditions scores at chance.
@@ -148,7 +147,6 @@ def holds_in_order(
             assert_never(claim)
 
 
-# ----------------------------------------------------------------------------
 # Suites.
 
 Metric = Literal["sum", "mean", "max", "first"]
@@ -337,7 +335,6 @@ def named(formula: Formula, regions: Sequence[str]) -> Formula:
     return formula.replace(name)
 
 
-# ----------------------------------------------------------------------------
 # Glosses of all variants of an item, from that of its first variant and those of the suite.
 
 
@@ -387,7 +384,6 @@ def _aligned(suite: Suite, item: Item) -> Iterator[tuple[str, str, str]]:
             yield from ((region, word, text) for word, text in zip(words, gloss, strict=True))
 
 
-# ----------------------------------------------------------------------------
 # Suites with several variants per condition as suites with one variant each. Formulas have no
 # division, so means are compared as sums: with two variants of ``a`` and three of ``b``, ``a > b``
 # becomes three times the sum over ``a`` against twice the sum over ``b``.

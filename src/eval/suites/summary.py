@@ -42,7 +42,6 @@ from gardenpath.store.tables import (
 )
 from gardenpath.util import spaced
 
-# ----------------------------------------------------------------------------
 # Flip and island contrast, criteria for filler-gap constructions, as columns of the summary.
 #
 # They are computed from the wh-effects of items (see ``effects``) and the items' label ``island``:
@@ -86,7 +85,6 @@ def with_criteria(
 
 
 def _wh_items(effects: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """Return one row per run and item, with both wh-effects as columns."""
     of_items = ("run", "suite", "item", "island", "depth")
     lacking = {name: "" for name in (*keys, *of_items) if name not in effects.columns}
     chosen = effects.assign(**lacking)
@@ -115,7 +113,6 @@ def _criteria(items: pd.DataFrame, signs: pd.DataFrame) -> dict[str, object]:
 
 
 def _effects_over_runs(items: pd.DataFrame) -> list[WhEffects]:
-    """Return the effects of each item, averaged over runs."""
     return _pairs(items.groupby(["suite", "item"], sort=False)[[WH_GAP, WH_NO_GAP]].mean())
 
 
@@ -128,7 +125,6 @@ def _is_met(own: Criterion) -> bool | None:
     return None if math.isnan(own.gap) or math.isnan(own.nogap) else own.is_met
 
 
-# ----------------------------------------------------------------------------
 # Scored items as tidy tables: one row per run, item and prediction, and their summary.
 
 
@@ -222,7 +218,6 @@ def items_frame(scored: Iterable[tuple[RunName, Sequence[ItemOutcome]]]) -> pd.D
 
 
 def _whose(name: RunName, own: ItemOutcome | ItemEffect) -> dict[str, object]:
-    """Return the columns that identify the run and the item of a row."""
     item = {"suite": own.suite, "class": own.kind, "modifier": own.modifier, "item": own.item}
     return {**asdict(name), **item}
 

@@ -37,7 +37,6 @@ from gardenpath.safe_text import MalformedTextError, parse_json
 from gardenpath.store.files import read_text
 from gardenpath.util import json_number
 
-# ----------------------------------------------------------------------------
 # Suites as JSON.
 #
 # Information that SyntaxGym's format does not support (language, labels and glosses of items, names
@@ -256,7 +255,6 @@ def _item_entry(item: Item) -> dict[str, Any]:
     return {"item_number": item.number, "conditions": conditions, **kept}
 
 
-# ----------------------------------------------------------------------------
 # Suites in long CSV format: one row per item, condition and region::
 #
 #     item_number,condition_name,region_number,region_name,content
@@ -323,7 +321,6 @@ def load_syntaxgym_csv(path: str | Path, *, predictions: Mapping[str, str] | Non
     )
 
 
-# ----------------------------------------------------------------------------
 # Results: the suite, with metrics over the units of every region. SyntaxGym computes sum, mean,
 # median, range, maximum and minimum over the tokens of a region; the end of a sentence belongs to
 # its last region. Where a run has only words, its units are words.

@@ -44,18 +44,8 @@ from gardenpath.eval.suites.syntaxgym import critical_regions, differing_regions
 from gardenpath.store.tables import SENTENCES
 from gardenpath.util import enumeration, is_count
 
-# ----------------------------------------------------------------------------
-# Settings and criteria: predictions, effects in bits, and factors::
-#
-#     predictions:
-#       agreement: (verb;%mismatch%) > (verb;%match%)
-#     effects:
-#       mismatch_effect: (verb;%mismatch%) - (verb;%match%)
-#     factors:
-#       match: {number: same}
-#       mismatch: {number: different}
-#
-# Without predictions, each effect is predicted to be above zero.
+# Settings and criteria: predictions, effects in bits, and factors. Without predictions, each effect
+# is predicted to be above zero.
 
 TEXT_KEYS = ("name", "language", "version", "kind", "modifier", "description", "reference")
 # Entries of the same names in all descriptions of suites.
@@ -162,25 +152,12 @@ class CriteriaReader:
         return Prediction(name, formula)
 
 
-# ----------------------------------------------------------------------------
-# Suites whose items are in a table, described by a short YAML file.
-#
-# The YAML file names the table, its regions and conditions, and the predictions::
-#
-#     name: agreement
-#     language: en
-#     table: items.csv
-#     regions: [subject, verb, rest]
-#     conditions: {a: match, b: mismatch}
-#     predictions:
-#       agreement: (verb;%mismatch%) > (verb;%match%)
+# Suites whose items are in a table, described by a short YAML file (docs/suites.md#tables).
 #
 # A table has one row per sentence, with a column for each region; or one row per word or region,
 # with a column ``region``; or one row per sentence with a column ``sentence``, which is then the
 # only region. ``regions`` and ``conditions`` may be mappings: from the names in the suite to
-# columns, and from the values in the table to names. ``columns`` maps roles (``item``,
-# ``condition``, ``region``, ``word``, ``content``, ``sentence``) to the names of columns, and
-# ``only`` selects rows: ``{suite: agreement}``.
+# columns, and from the values in the table to names.
 
 _FILE = {"table", "sheet"}
 _KEYS = (*SHARED_KEYS, *sorted(_FILE), "columns", "only")
@@ -244,7 +221,6 @@ def load_table_suite(path: str | Path | YamlNodes) -> Suite:
 
 
 def _mapping(nodes: YamlNodes, entry: YamlEntry | None) -> dict[str, str]:
-    """Return a mapping of texts; a list maps every text to itself."""
     if entry is None:
         return {}
     if isinstance(entry.value, yaml.MappingNode):
@@ -265,7 +241,6 @@ class _Places:
 
     @cached_property
     def region_names(self) -> tuple[str, ...]:
-        """The regions of the suite, in order."""
         if self.regions:
             return tuple(self.regions)
         if self.column("region") is None:
@@ -300,7 +275,6 @@ class _Places:
 
     @cached_property
     def rows(self) -> _Rows:
-        """Return the selected rows."""
         for column in self.only:
             if column not in self.table.header:
                 raise self._lacks(column)
@@ -324,7 +298,6 @@ class _Places:
         return rows
 
     def items(self) -> tuple[Item, ...]:
-        """Return the items, each with its sentences in the order of the table."""
         names = {number: name for name, number in self.item_numbers.items()}
         items = []
         for number, sentences in self.groups.items():
@@ -348,7 +321,6 @@ class _Places:
 
     @cached_property
     def groups(self) -> dict[int, dict[tuple[str, ...], _Rows]]:
-        """Return the rows of each sentence of each item."""
         item, condition = self.required("item"), self.required("condition")
         groups: dict[int, dict[tuple[str, ...], _Rows]] = {}
         extra = [name for role in ("variant", "sentence_id") if (name := self.column(role))]
@@ -373,12 +345,10 @@ class _Places:
 
     @cached_property
     def is_long(self) -> bool:
-        """Whether a sentence has several rows, one per word or region."""
         has_own_columns = set(self.regions.values()) & set(self.table.header)
         return self.column("region") is not None and not has_own_columns
 
     def cut(self, rows: _Rows) -> tuple[tuple[str, ...], ...]:
-        """Return the words of each region of a sentence."""
         if not self.is_long:
             (line, row), *_ = rows
             columns = list(self.regions.values()) or [self.required("sentence")]
@@ -427,13 +397,7 @@ def _merged(sequences: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(merged)
 
 
-# ----------------------------------------------------------------------------
 # Criteria of a table of items that are given on the command line, without a description in YAML.
-#
-# ::
-#
-#     python evaluate.py suite=file 'suite.suites=[items.csv]' 'regions=[subject,verb,rest]' \
-#         predictions="agreement: (verb;%mismatch%) > (verb;%match%)"
 
 _NAMED = re.compile(r"\s*([^\W\d]\w*)\s*[:=]\s*([(\[].*)", re.DOTALL)
 

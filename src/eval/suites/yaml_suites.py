@@ -25,28 +25,8 @@ from gardenpath.settings.schema import nearest
 from gardenpath.store.files import open_text
 from gardenpath.util import is_count
 
-# ----------------------------------------------------------------------------
-# The compact format. The conditions of an item are lines with ``|`` between regions and spaces
-# between words::
-#
-#     name: mandarin/classifier_noun/none
-#     language: zh
-#     spaced: false
-#     critical: [noun]
-#     differing: [classifier]
-#     regions: [context, classifier, noun, end]
-#     predictions:
-#       mismatch: (noun;%mismatch%) > (noun;%match%)
-#     items:
-#       1:
-#         match: 他 看见 了 一 | 只 | 猫 | 。
-#         mismatch: 他 看见 了 一 | 本 | 猫 | 。
-#
-# A condition may have a list of lines, whose surprisals are averaged. An item may have ``labels``,
-# a ``gloss`` of its first line, word by word, and a ``translation``; ``glosses: {歌: song}`` of the
-# suite glosses words that no first line has. ``chance`` gives the chance level if it does not
-# follow from the predictions; ``ties: complete`` counts only ties of all compared quantities as
-# ties. Further information about the suite (author, tags) belongs in ``meta``.
+# The compact format: the conditions of an item are lines with ``|`` between regions and spaces
+# between words. docs/suites.md has an example and explains all entries.
 
 _REQUIRED = ("name", "language", "regions", "predictions", "items")
 _LISTS = ("conditions", "critical", "differing", "regions")
@@ -62,7 +42,6 @@ def load_compact(path: str | Path) -> Suite:
 
 
 def _compact_suite(nodes: YamlNodes, root: yaml.Node) -> Suite:
-    """Return the suite that a mapping describes; ``nodes`` is the file that errors name."""
     entries = nodes.entries(root, "a suite", known=_KEYS, required=_REQUIRED)
     lists = {name: _names(nodes, entries[name], name) for name in _LISTS if name in entries}
     regions = lists["regions"]
@@ -143,7 +122,6 @@ class _Items:
         )
 
     def words(self, node: yaml.Node, what: str) -> tuple[tuple[str, ...], ...]:
-        """Return the words of a line, region by region."""
         parts = self.nodes.text(node, what).split("|")
         if len(parts) != len(self.regions):
             problem = f"{what}: {len(parts)} regions, but the suite has {len(self.regions)}"
@@ -239,27 +217,10 @@ def _line(suite: Suite, regions: Sequence[tuple[str, ...]]) -> str:
     return "|".join(f" {' '.join(words)} " if words else " " for words in regions).strip(" ")
 
 
-# ----------------------------------------------------------------------------
 # The framed format: the suites of a class in one file, which differ only in the modifier. A frame
-# is an item of the compact format in which ``{modifier}`` stands for the modifier, and
-# ``modifiers`` gives the modifiers of the class and those of each item::
-#
-#     name: mandarin/classifier_noun          # suites are named mandarin/classifier_noun/none, ...
-#     modifiers:
-#       none: no modifier
-#       adjective: an adjective
-#     items:
-#       1:
-#         match: 他 看见 了 一 | 只 | {modifier} | 猫 | 。
-#         mismatch: 他 看见 了 一 | 本 | {modifier} | 猫 | 。
-#         gloss: he see PFV one | CL.animal | {modifier} | cat | .
-#         modifiers:
-#           none: {translation: He saw a cat.}
-#           adjective: {text: 可爱 的, gloss: cute DE, translation: He saw a cute cat.}
-#
-# ``{clause}`` stands for the modifier without its last word (的 of a Mandarin relative clause). All
-# other entries are those of the compact format. Modifiers cannot be confounded with items, because
-# every item has every modifier in the same frame.
+# is an item of the compact format in which ``{modifier}`` stands for the modifier, and ``{clause}``
+# for the modifier without its last word (的 of a Mandarin relative clause); docs/suites.md has an
+# example. Modifiers cannot be confounded with items: every item has every modifier.
 
 _MODIFIERS, _MODIFIER, _CLAUSE = "modifiers", "modifier", "clause"
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -315,7 +276,6 @@ class _Frames:
     nodes: YamlNodes
 
     def modifiers(self, root: yaml.Node) -> dict[str, str]:
-        """Return the modifiers of the file with their descriptions."""
         entries = self.nodes.mapping(root, "a file of framed suites")
         for name in (_MODIFIERS, "name", "items"):
             if name not in entries:
@@ -329,7 +289,6 @@ class _Frames:
         return {name: self.nodes.text(entry.value, name) for name, entry in modifiers.items()}
 
     def suite(self, root: yaml.Node, modifier: str) -> Suite:
-        """Return the suite with one of the modifiers."""
         described = self.modifiers(root)
         entries = self.nodes.mapping(root, "a file of framed suites")
         name, items = entries["name"], entries["items"]
@@ -356,7 +315,6 @@ class _Frames:
     def item(
         self, entry: YamlEntry, what: str, modifier: str, modifiers: tuple[str, ...]
     ) -> yaml.Node:
-        """Return the item with the modifier in place of the placeholders."""
         entries = self.nodes.mapping(entry.value, what)
         if _MODIFIERS not in entries:
             raise self.nodes.error(f"{what}: missing: {_MODIFIERS}", entry.key)
@@ -409,7 +367,6 @@ class _Frames:
 
 
 def _scalar(text: str, like: yaml.Node) -> yaml.ScalarNode:
-    """Return text as a node with the line of another node."""
     return yaml.ScalarNode("tag:yaml.org,2002:str", text, like.start_mark, like.end_mark)
 
 

@@ -140,7 +140,6 @@ def _standard_input() -> list[str]:
     return list(io.StringIO(text, newline=None))
 
 
-# ----------------------------------------------------------------------------
 # Tables of stimuli: one sentence per row, or one region per row, and any further columns.
 #
 # In a table with a row per sentence, a column holds the sentences, or several columns hold
@@ -188,7 +187,6 @@ class _Sentences:
     column: str | Sequence[str] | None
 
     def all(self) -> Iterator[_TableSentence]:
-        """Return the sentences, in the order of the table."""
         if isinstance(self.column, str):
             return self._of_columns([self._known(self.column)], "")
         if self.column is not None:
@@ -223,7 +221,6 @@ class _Sentences:
         )
 
     def _identity(self) -> list[str]:
-        """Return the columns that say which sentence a row belongs to."""
         columns = [self.table.column(COLUMN_ROLES[role]) for role in _IDENTITY]
         return [name for name in columns if name is not None]
 
@@ -284,7 +281,6 @@ class _Sentences:
         return Sentence(tuple(words), Source(str(self.table.path), line)), tuple(carried)
 
 
-# ----------------------------------------------------------------------------
 # Stimuli: sentences on the command line, in a file or a table, as the words that a model reads.
 #
 # What is given on the command line is a file if it exists. Otherwise it is a sentence if it
@@ -381,7 +377,6 @@ def looks_like_file(name: str) -> bool:
 
 
 def _require_sentence(text: str) -> str:
-    """Return a sentence; what looks like the name of a file, but is none, is an error."""
     words = text.split()
     if not words:
         raise InputError("is empty", path=_COMMAND_LINE, remedy="write a sentence, or name a file")

@@ -200,7 +200,6 @@ def failures_of(
     )
 
 
-# ----------------------------------------------------------------------------
 # Tables as files: TSV, CSV, JSON Lines and Parquet, chosen by extension.
 #
 # All have the same columns; those of a search follow the surprisal, if a run has any, and are
@@ -257,13 +256,11 @@ def _titles(names: Sequence[str], header: TableHeader) -> list[str]:
 
 
 def _schema(names: Iterable[str]) -> pa.Schema:
-    """Return the types of columns; those of the input are text."""
     known = {column.name: column.type for column in (*WORD_SURPRISALS.columns, *SEARCH_COLUMNS)}
     return pa.schema([(name, _ARROW[known.get(name, "text")]) for name in names])
 
 
 def _put_text(file: TextIO, rows: _Rows, header: TableHeader, path: Path, form: str) -> None:
-    """Write a table; ``form`` is an extension, or LM Zoo's form; ``path`` is for messages."""
     if form == ".jsonl":
         for row in rows:
             values = _record(row)

@@ -20,7 +20,6 @@ from gardenpath.data.trees.tree import Tree, read_trees
 from gardenpath.data.words.vocabulary import SPECIALS, UNKNOWN, Vocabulary, build_vocabulary
 from gardenpath.errors import InputError, StatisticsError
 from gardenpath.eval.statistics.corpora import (
-    REFLEXIVES,
     Annotation,
     compile_pattern,
     construction_counts,
@@ -39,6 +38,8 @@ from gardenpath.eval.statistics.corpora import (
 )
 
 TEXT = ("the cat saw itself", "The dog saw the cat", "dogs sleep")
+
+REFLEXIVES = ("himself", "herself", "themselves")
 
 
 def _sentences() -> list[Sentence]:

@@ -10,6 +10,8 @@ import pytest
 
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.effects import (
+    WH_GAP,
+    WH_NO_GAP,
     WhEffects,
     criterion,
     flip_rate,
@@ -17,7 +19,6 @@ from gardenpath.eval.suites.effects import (
     sentence_measures,
     slor,
     suite_effects,
-    wh_effects,
 )
 from gardenpath.eval.suites.formula import Formula, FormulaError
 from gardenpath.eval.suites.regions import RegionTable
@@ -49,7 +50,8 @@ def test_wh_effects_and_licensing_interaction() -> None:
         (1, "wh_effect_gap", 8), (1, "wh_effect_nogap", 5), (1, "licensing_interaction", 13),
         (2, "wh_effect_gap", 0), (2, "wh_effect_nogap", -3), (2, "licensing_interaction", -3),
     ]  # fmt: skip
-    pairs = wh_effects(effects)
+    values = {(one.item, one.effect): one.value_bits for one in effects}
+    pairs = [WhEffects(values[item, WH_GAP], values[item, WH_NO_GAP]) for item in (1, 2)]
     assert pairs == [WhEffects(8, 5), WhEffects(0, -3)]
     assert [pair.licensing for pair in pairs] == [13, -3]
     assert [flip_rate([pair]) for pair in pairs] == [1.0, 0.0]

@@ -1,7 +1,7 @@
 """Which figures a report has, their files, and their form inside a page.
 
 ``page`` draws all ``pictures`` of a report and embeds them; studies and the pages of others use
-``write_figures`` and ``InlineFigures``. How a figure is drawn is in ``results`` and ``sentence``.
+``write_figures`` and ``InlineFigures``. How a figure is drawn is in ``results``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from gardenpath.eval import display
 from gardenpath.eval.display import EXACT
 from gardenpath.eval.report.content import ReportContent, corpus_groups
 from gardenpath.eval.report.figures import results, style
-from gardenpath.eval.report.figures.sentence import surprisal_figure
 from gardenpath.store.files import read_text, whole_file, write_text
 from gardenpath.store.tables import write_table
 from gardenpath.util import short_stem
@@ -205,7 +204,7 @@ def _sentences(content: ReportContent) -> Iterator[Picture]:
             title=f"Surprisal by word: item {item} of {name}",
             caption="The variants of the item, aligned by region; means over random seeds. The "
             "critical region is shaded.",
-            draw=partial(surprisal_figure, content, suite=suite, item=item, corpus=corpus),
+            draw=partial(results.surprisal_figure, content, suite=suite, item=item, corpus=corpus),
         )
 
 
@@ -357,14 +356,15 @@ class InlineFigures:
                     yield "y", f"{float(shift[2]):.0f}"
             else:
                 value = _REFERENCE.sub(lambda target: f"url(#{self._own(target[1])})", value)
-                yield key, _shortened(value)
+                # Two decimals are visually lossless.
+                value = _LONG_NUMBER.sub(_two_digits, value)
+                yield key, re.sub(r"\s+", " ", value).strip()
 
     def _own(self, identifier: str) -> str:
         return f"f{self._count}-{identifier}"
 
 
 def _element(name: str, attributes: Mapping[str, str], inside: Iterable[Markup] = ()) -> Markup:
-    """Return an element of a figure, self-closing if it has no content."""
     written = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
     content = Markup("").join(inside)
     return Markup(f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>")
@@ -374,11 +374,6 @@ def _is_letter(node: ElementTree.Element) -> bool:
     # Outlines of letters are scaled; markers of lines are not.
     is_scaled = node.get("transform", "").startswith("scale(")
     return is_scaled and node.tag.endswith("}path") and "id" in node.attrib
-
-
-def _shortened(value: str) -> str:
-    """Round coordinates to two decimals, which is visually lossless."""
-    return re.sub(r"\s+", " ", _LONG_NUMBER.sub(_two_digits, value)).strip()
 
 
 def _two_digits(number: re.Match[str]) -> str:

@@ -1,6 +1,6 @@
 """What all figures share: fonts, colours, layout, output formats, panels and legends.
 
-``results`` and ``sentence`` draw with it, as do studies and the benchmarks; the colours and markers
+``results`` draws with it, as do studies and the benchmarks; the colours and markers
 of models are in ``gardenpath.eval.display``. Figures are drawn inside ``look()``, without pyplot.
 
 Each character is taken from the first font that has it: matplotlib's DejaVu Sans, then the bundled

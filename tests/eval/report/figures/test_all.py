@@ -23,11 +23,11 @@ from gardenpath.eval.report.figures import style as fonts
 from gardenpath.eval.report.figures.all import Picture, pictures, write_pictures
 from gardenpath.eval.report.figures.results import (
     Estimate,
+    align,
     effects_by_condition,
     estimate_rows,
     estimates,
 )
-from gardenpath.eval.report.figures.sentence import align
 from gardenpath.eval.report.figures.style import MEAN_LABEL, RANGE_LABEL
 from gardenpath.eval.report.means import IF_RIGHT, IF_WRONG, NEAR_SHARE
 
