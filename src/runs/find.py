@@ -1,35 +1,46 @@
-"""Find the runs at or below folders that can be evaluated, and name the others."""
+"""Get runs: load one, find all below some folders, or adopt models that others trained.
+
+This is where ``gp.load``, ``gp.find``, ``gp.adopt``, ``run=`` and ``task=adopt`` begin, with
+references such as ``run=hf:gpt2`` too. Folders that cannot be evaluated are named with the reason,
+never passed over in silence. Finding reads no weights and needs no torch.
+"""
 
 from __future__ import annotations
 
 import atexit
 import functools
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from gardenpath.data.readers.base import TableColumns
 from gardenpath.data.sentence import Split
 from gardenpath.data.words.pieces import BoundaryChoice
-from gardenpath.errors import DamagedRunError, RunError
+from gardenpath.errors import ConfigError, DamagedRunError, GardenpathError, RunError
 from gardenpath.eval.search.settings import SearchSettings
-from gardenpath.runs.adopting import adopted_reference, reference_of
-from gardenpath.runs.run import Run
-from gardenpath.runs.text import Given
+from gardenpath.models.family import AdoptedSettings
+from gardenpath.models.registry import ADOPTED
+from gardenpath.runs.run import Run, each_whole
+from gardenpath.runs.text import Given, stacked
 from gardenpath.settings.schema import (
     ProcessCount,
     flat_settings,
     nearest,
     plain,
+    read,
     short_names,
     written_value,
 )
+from gardenpath.settings.train import AdoptedRunSettings, Paths
+from gardenpath.store.files import digest
+from gardenpath.store.run_claim import Existing, claim
 from gardenpath.store.run_folder import (
-    HARMLESS,
+    ADOPTED_RESULT,
     RunFolder,
     RunStatus,
     find_statuses,
@@ -38,7 +49,7 @@ from gardenpath.store.run_folder import (
     run_status,
 )
 from gardenpath.store.surprisals import SurprisalStore
-from gardenpath.util import file_stem, plural
+from gardenpath.util import file_stem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,249 +58,14 @@ if TYPE_CHECKING:
 
 # Skipped folders that an error message lists.
 _MOST_LISTED = 5
+# Name of the corpus of a model that others trained, unless another is given.
+ELSEWHERE = "elsewhere"
 
-
-def runs_below(
-    roots: Sequence[Path], make: Callable[[Path], Run], *, unfinished: bool
-) -> tuple[list[Run], list[RunStatus]]:
-    """Return the runs at or below folders, and the folders that were skipped.
-
-    With ``unfinished``, runs that were stopped are included if they have weights. There must be a
-    run in each folder. A folder that is itself a run must be usable.
-    """
-    runs: list[Run] = []
-    skipped: list[RunStatus] = []
-    for status in find_statuses(*roots, partial=unfinished):
-        if status.state != "done" and not (unfinished and status.is_partial):
-            skipped.append(status)
-            continue
-        run = make(status.folder.path)
-        try:
-            _ = run.settings
-        except DamagedRunError as error:
-            skipped.append(replace(status, state="damaged", reason=str(error)))
-        else:
-            runs.append(run)
-    for root in roots:
-        _require_any(root, runs, skipped)
-    return runs, skipped
-
-
-def require_usable(folder: RunFolder, *, unfinished: bool) -> None:
-    """Raise an error if a run cannot be evaluated."""
-    if not is_run_like(folder.path):
-        raise DamagedRunError(f"{folder.path}: not a run folder: it has no config.yaml of a run")
-    status = run_status(folder)
-    if status.state != "done" and not (unfinished and status.is_partial):
-        raise _unusable(status)
-
-
-def require_named(roots: Sequence[str | Path], skipped: Sequence[RunStatus]) -> None:
-    """Raise an error if a folder that was named is itself a run, and was skipped."""
-    places = {real_place(Path(root)) for root in roots}
-    for status in skipped:
-        if real_place(status.folder.path) in places and status.state != "copy":
-            raise _unusable(status)
-
-
-def _require_any(root: Path, runs: Sequence[Run], skipped: Sequence[RunStatus]) -> None:
-    require_named([root], skipped)
-    if any(_is_below(run.path, root) for run in runs):
-        return
-    if any(
-        left_out.state == "copy" and _is_below(left_out.folder.path, root) for left_out in skipped
-    ):
-        return
-    if any(status.state == "done" for status in find_statuses(root)):
-        return  # a link to a run below another folder
-    if not root.is_dir():
-        problem = "is not a folder" if root.exists() else "does not exist"
-        raise RunError(
-            f"{root}: no finished runs at or below this folder: it {problem}{_beside(root)}; train "
-            "one with 'python train.py', or name another folder (run=)"
-        )
-    reasons = [left_out.reason for left_out in skipped if _is_below(left_out.folder.path, root)]
-    listed = "".join(f"\n  - {reason}" for reason in reasons[:_MOST_LISTED])
-    more = f"\n  - … {len(reasons) - _MOST_LISTED} more" * (len(reasons) > _MOST_LISTED)
-    raise RunError(
-        f"{root}: no finished runs at or below this folder; train one with 'python train.py', or "
-        f"name another folder (run=){listed}{more}"
-    )
-
-
-def _beside(root: Path) -> str:
-    """Return the folder that was probably meant, or those where the path goes wrong."""
-    folder = next((parent for parent in root.parents if parent.is_dir()), None)
-    if folder is None:
-        return ""
-    names = sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] != ".")
-    wrong = root.relative_to(folder).parts[0]
-    shown = names[:_MOST_LISTED]
-    hint = nearest(wrong, names, otherwise=[*shown, "…"] if len(names) > len(shown) else shown)
-    return f" ({folder} has no {wrong!r}; {hint})" if names else ""
-
-
-def _is_below(path: Path, root: Path) -> bool:
-    """Whether a path is below a folder, by its name or by its real place."""
-    return path.is_relative_to(root) or Path(real_place(path)).is_relative_to(real_place(root))
-
-
-def _unusable(status: RunStatus) -> RunError:
-    kind = DamagedRunError if status.state == "damaged" else RunError
-    return kind(status.reason)
-
-
-# ----------------------------------------------------------------------------
-# Tell apart runs of one model and corpus whose settings differ, such as those of a sweep.
-#
-# Tables average over the runs of a model. Runs that differ in more than their random seed are
-# different models, so the settings in which they differ become part of the model's name. Folders
-# of corpora differ between machines and say nothing, but the vocabulary counts the words of the
-# training split: runs with the same settings and different vocabularies were trained on different
-# corpora.
-
-
-# Settings that make another model; others, such as devices or folders, belong to the machine.
-_DECISIVE = (
-    "model.", "data.min_count", "data.subwords.", "data.cleaning.", "data.max_train_tokens",
-    "data.reader.", "trainer.max_epochs", "trainer.max_steps", "trainer.early_stopping",
-    "trainer.gradient_clip",
-)  # fmt: skip
-_MACHINE = ("model.batches.workers",)
-_FOLDER = "root"
-# Digits of the hash of a vocabulary, where nothing else tells two corpora apart.
-_HASH_LENGTH = 8
-
-
-def name_variants(runs: Sequence[Run]) -> None:
-    """Name the settings in which runs of one model and corpus differ: ``lstm (size=tiny)``."""
-    groups: dict[tuple[str, str], list[Run]] = {}
-    for run in runs:
-        settings = run.settings
-        groups.setdefault((settings.model.name, run.corpus), []).append(run)
-    for members in groups.values():
-        decisive = [_decisive(run) for run in members]
-        if len(members) > 1:
-            _tell_corpora_apart(members, decisive)
-        for run, variant in zip(members, _variants(decisive), strict=True):
-            run.variant = variant
-
-
-def _tell_corpora_apart(runs: Sequence[Run], settings: Sequence[dict[str, Any]]) -> None:
-    """Add the folders of corpora, or else vocabularies, where equal settings hide different ones.
-
-    Runs whose vocabulary cannot be read are reported and left out elsewhere.
-    """
-    folders: dict[str, dict[str, str]] = {}
-    known = [_vocabulary(run) for run in runs]
-    for run, chosen, vocabulary in zip(runs, settings, known, strict=True):
-        folders_of = folders.setdefault(repr(chosen), {})
-        if vocabulary:
-            folders_of.setdefault(vocabulary, str(None if run.is_adopted else run.data.root))
-    for chosen, vocabulary in zip(settings, known, strict=True):
-        folders_of = folders[repr(chosen)]
-        if len(folders_of) < 2 or not vocabulary:
-            continue
-        if len(set(folders_of.values())) == len(folders_of):
-            chosen[f"data.{_FOLDER}"] = folders_of[vocabulary]
-        else:
-            chosen["vocabulary"] = vocabulary[:_HASH_LENGTH]
-
-
-def _vocabulary(run: Run) -> str:
-    try:
-        return run.model.units.content_hash
-    except RunError:
-        return ""
-
-
-def _variants(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    keys = list(dict.fromkeys(key for chosen in settings for key in chosen))
-    different = [
-        key for key in keys if any(chosen.get(key) != settings[0].get(key) for chosen in settings)
-    ]
-    names = short_names(different)
-    return [
-        ", ".join(f"{names[key]}={written_value(setting.get(key))}" for key in different)
-        for setting in settings
-    ]
-
-
-def _decisive(run: Run) -> dict[str, Any]:
-    return {
-        name: value
-        for name, value in flat_settings(plain(run.settings)).items()
-        if name.startswith(_DECISIVE)
-        and name not in _MACHINE
-        and name.rpartition(".")[2] != _FOLDER
-    }
-
-
-# ----------------------------------------------------------------------------
-# Evaluate several runs, and go on without those that turn out to be damaged.
-
-
-_Found = TypeVar("_Found")
-
-
-def each_whole(
-    runs: Iterable[Run], act: Callable[[Run], _Found], skipped: list[RunStatus]
-) -> list[tuple[Run, _Found]]:
-    """Return the result of ``act`` for each run; damaged runs are added to ``skipped``.
-
-    If all runs are damaged, or the only one, the first error is raised.
-    """
-    results: list[tuple[Run, _Found]] = []
-    errors: list[DamagedRunError] = []
-    for run in runs:
-        try:
-            results.append((run, act(run)))
-        except DamagedRunError as error:
-            errors.append(error)
-            skipped.append(RunStatus(folder=run.folder, state="damaged", reason=str(error)))
-    if errors and not results:
-        raise errors[0]
-    return results
-
-
-def whole_runs(runs: Iterable[Run], skipped: list[RunStatus]) -> list[Run]:
-    """Return the runs whose files have their checksums; the others are added to ``skipped``."""
-    return [run for run, _ in each_whole(runs, lambda member: member.verify(), skipped)]
-
-
-def skipped_runs(runs: Iterable[object]) -> list[RunStatus]:
-    """Return the runs that were left out when a list of runs was made."""
-    return list(getattr(runs, "skipped", ()))
-
-
-def skip_notes(skipped: Sequence[RunStatus]) -> tuple[str, ...]:
-    """Return a note for each skipped run."""
-    return tuple(f"skipped ({status.state}): {status.reason}" for status in skipped)
-
-
-def skip_facts(skipped: Sequence[RunStatus]) -> dict[str, dict[str, str]]:
-    """Return what a manifest says of skipped runs; nothing if there are none."""
-    facts = {str(status.folder.path): f"{status.state}: {status.reason}" for status in skipped}
-    return {"skipped": facts} if facts else {}
-
-
-def skip_counts(skipped: Sequence[RunStatus]) -> str:
-    """Return a text such as ``3 run folders skipped: 1 damaged, 2 unfinished``."""
-    counts: Mapping[str, int] = {
-        state: sum(status.state == state for status in skipped)
-        for state in dict.fromkeys(status.state for status in skipped)
-    }
-    listed = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-    return f"{plural(len(skipped), 'run folder')} skipped: {listed}"
-
-
-def damaged_among(skipped: Iterable[RunStatus]) -> list[RunStatus]:
-    """Return the skipped runs that should have been evaluated."""
-    return [status for status in skipped if status.state not in HARMLESS]
-
-
-# ----------------------------------------------------------------------------
-# Load trained models from folders: one, or all at or below some folders.
+# hf:gpt2, arpa:models/news.arpa
+_REFERENCE = re.compile(r"([a-z]+):(.+)", re.DOTALL)
+_DIGITS = 10
+# Raise it whenever the folders of references have other files or settings.
+_FOLDER_FORMAT = 2
 
 
 class Runs(list[Run]):
@@ -314,8 +90,6 @@ class Runs(list[Run]):
 
         Columns of a search are empty for runs without one (see :meth:`Run.surprisal`).
         """
-        from gardenpath.runs.text import stacked
-
         tables = each_whole(
             self,
             lambda run: run.surprisal(text, end=end, allow_unknown=allow_unknown, columns=columns),
@@ -368,11 +142,15 @@ def load(
         _folder_of(path, cache),
         device=device,
         search=search,
-        store=_store(cache),
+        store=None if cache is None else SurprisalStore(Path(cache)),
         processes=processes,
         boundary=boundary,
     )
-    require_usable(run.folder, unfinished=unfinished)
+    if not is_run_like(run.path):
+        raise DamagedRunError(f"{run.path}: not a run folder: it has no config.yaml of a run")
+    status = run_status(run.folder)
+    if not _is_usable(status, unfinished):
+        raise _unusable(status)
     _ = run.settings
     return run
 
@@ -394,20 +172,30 @@ def find(
     that is itself a run must be usable. ``processes``, ``boundary`` and references such as
     ``hf:gpt2`` as in :func:`load`.
     """
-    store = _store(cache)
-
-    def make(path: Path) -> Run:
-        return Run(
-            path,
+    store = None if cache is None else SurprisalStore(Path(cache))
+    folders = [_folder_of(root, cache) for root in roots]
+    runs: list[Run] = []
+    skipped: list[RunStatus] = []
+    for status in find_statuses(*folders, partial=unfinished):
+        if not _is_usable(status, unfinished):
+            skipped.append(status)
+            continue
+        run = Run(
+            status.folder.path,
             device=device,
             search=search,
             store=store,
             processes=processes,
             boundary=boundary,
         )
-
-    folders = [_folder_of(root, cache) for root in roots]
-    runs, skipped = runs_below(folders, make, unfinished=unfinished)
+        try:
+            _ = run.settings
+        except DamagedRunError as error:
+            skipped.append(replace(status, state="damaged", reason=str(error)))
+        else:
+            runs.append(run)
+    for folder in folders:
+        _require_any(folder, runs, skipped)
     name_variants(runs)
     return Runs(runs, skipped=skipped)
 
@@ -431,12 +219,144 @@ def _temporary_place() -> Path:
     return place
 
 
-def _store(cache: str | Path | None) -> SurprisalStore | None:
-    return None if cache is None else SurprisalStore(Path(cache))
+def require_named(roots: Sequence[str | Path], skipped: Sequence[RunStatus]) -> None:
+    """Raise an error if a folder that was named is itself a run, and was skipped."""
+    places = {real_place(Path(root)) for root in roots}
+    for status in skipped:
+        if real_place(status.folder.path) in places and status.state != "copy":
+            raise _unusable(status)
+
+
+def _require_any(root: Path, runs: Sequence[Run], skipped: Sequence[RunStatus]) -> None:
+    require_named([root], skipped)
+    copies = [status.folder for status in skipped if status.state == "copy"]
+    if any(_is_below(folder.path, root) for folder in (*(run.folder for run in runs), *copies)):
+        return
+    if any(status.state == "done" for status in find_statuses(root)):
+        return  # a link to a run below another folder
+    if not root.is_dir():
+        problem = "is not a folder" if root.exists() else "does not exist"
+        raise RunError(
+            f"{root}: no finished runs at or below this folder: it {problem}{_beside(root)}; train "
+            "one with 'python train.py', or name another folder (run=)"
+        )
+    reasons = [left_out.reason for left_out in skipped if _is_below(left_out.folder.path, root)]
+    listed = "".join(f"\n  - {reason}" for reason in reasons[:_MOST_LISTED])
+    more = f"\n  - … {len(reasons) - _MOST_LISTED} more" * (len(reasons) > _MOST_LISTED)
+    raise RunError(
+        f"{root}: no finished runs at or below this folder; train one with 'python train.py', or "
+        f"name another folder (run=){listed}{more}"
+    )
+
+
+def _beside(root: Path) -> str:
+    """Return the folder that was probably meant, or those where the path goes wrong."""
+    folder = next((parent for parent in root.parents if parent.is_dir()), None)
+    if folder is None:
+        return ""
+    names = sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] != ".")
+    wrong = root.relative_to(folder).parts[0]
+    shown = names[:_MOST_LISTED]
+    hint = nearest(wrong, names, otherwise=[*shown, "…"] if len(names) > len(shown) else shown)
+    return f" ({folder} has no {wrong!r}; {hint})" if names else ""
+
+
+def _is_below(path: Path, root: Path) -> bool:
+    """Whether a path is below a folder, by its name or by its real place."""
+    return path.is_relative_to(root) or Path(real_place(path)).is_relative_to(real_place(root))
+
+
+def _is_usable(status: RunStatus, unfinished: bool) -> bool:
+    return status.state == "done" or (unfinished and status.is_partial)
+
+
+def _unusable(status: RunStatus) -> RunError:
+    kind = DamagedRunError if status.state == "damaged" else RunError
+    return kind(status.reason)
 
 
 # ----------------------------------------------------------------------------
-# Names for files that tasks write for each of several runs.
+# Tell apart runs of one model and corpus whose settings differ, such as those of a sweep.
+#
+# Tables average over the runs of a model. Runs that differ in more than their random seed are
+# different models, so the settings in which they differ become part of the model's name. Folders
+# of corpora differ between machines and say nothing, but the vocabulary counts the words of the
+# training split: runs with the same settings and different vocabularies were trained on different
+# corpora.
+
+
+# Settings that make another model; others, such as devices or folders, belong to the machine.
+_DECISIVE = (
+    "model.", "data.min_count", "data.subwords.", "data.cleaning.", "data.max_train_tokens",
+    "data.reader.", "trainer.max_epochs", "trainer.max_steps", "trainer.early_stopping",
+    "trainer.gradient_clip",
+)  # fmt: skip
+_MACHINE = ("model.batches.workers",)
+_FOLDER = "root"
+# Digits of the hash of a vocabulary, where nothing else tells two corpora apart.
+_HASH_LENGTH = 8
+
+
+def name_variants(runs: Sequence[Run]) -> None:
+    """Name the settings in which runs of one model and corpus differ: ``lstm (size=tiny)``."""
+    groups: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        groups.setdefault((run.settings.model.name, run.corpus), []).append(run)
+    for members in groups.values():
+        decisive = [
+            {
+                name: value
+                for name, value in flat_settings(plain(run.settings)).items()
+                if name.startswith(_DECISIVE)
+                and name not in _MACHINE
+                and name.rpartition(".")[2] != _FOLDER
+            }
+            for run in members
+        ]
+        if len(members) > 1:
+            _tell_corpora_apart(members, decisive)
+        for run, variant in zip(members, _variants(decisive), strict=True):
+            run.variant = variant
+
+
+def _tell_corpora_apart(runs: Sequence[Run], settings: Sequence[dict[str, Any]]) -> None:
+    """Add the folders of corpora, or else vocabularies, where equal settings hide different ones.
+
+    Runs whose vocabulary cannot be read are reported and left out elsewhere.
+    """
+    folders: dict[str, dict[str, str]] = {}
+    known = [_vocabulary(run) for run in runs]
+    for run, chosen, vocabulary in zip(runs, settings, known, strict=True):
+        folders_of = folders.setdefault(repr(chosen), {})
+        if vocabulary:
+            folders_of.setdefault(vocabulary, str(None if run.is_adopted else run.data.root))
+    for chosen, vocabulary in zip(settings, known, strict=True):
+        folders_of = folders[repr(chosen)]
+        if len(folders_of) < 2 or not vocabulary:
+            continue
+        if len(set(folders_of.values())) == len(folders_of):
+            chosen[f"data.{_FOLDER}"] = folders_of[vocabulary]
+        else:
+            chosen["vocabulary"] = vocabulary[:_HASH_LENGTH]
+
+
+def _vocabulary(run: Run) -> str:
+    try:
+        return run.model.units.content_hash
+    except RunError:
+        return ""
+
+
+def _variants(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    keys = list(dict.fromkeys(key for chosen in settings for key in chosen))
+    different = [
+        key for key in keys if any(chosen.get(key) != settings[0].get(key) for chosen in settings)
+    ]
+    names = short_names(different)
+    return [
+        ", ".join(f"{names[key]}={written_value(setting.get(key))}" for key in different)
+        for setting in settings
+    ]
 
 
 def file_places(runs: Sequence[Run]) -> list[Path]:
@@ -445,17 +365,123 @@ def file_places(runs: Sequence[Run]) -> list[Path]:
     Runs that agree in all three are distinguished by the parts of their paths that differ.
     """
     # The names come from run folders, which may be those of others.
-    named = [
-        (named_run.name.corpus, named_run.settings.model.name + named_run.mark, named_run.name.seed)
-        for named_run in runs
+    stems = [
+        file_stem(f"{run.name.corpus}_{run.settings.model.name}{run.mark}_seed{run.name.seed}")
+        for run in runs
     ]
-    stems = [file_stem(f"{corpus}_{model}_seed{seed}") for corpus, model, seed in named]
     places = []
     for run, stem in zip(runs, stems, strict=True):
-        namesakes = [
-            named_run.path for named_run, other in zip(runs, stems, strict=True) if other == stem
-        ]
-        shared = os.path.commonpath(namesakes)
-        is_alone = len(namesakes) == 1
-        places.append(Path(stem) if is_alone else run.path.relative_to(shared) / stem)
+        namesakes = [other.path for other, its in zip(runs, stems, strict=True) if its == stem]
+        within = run.path.relative_to(os.path.commonpath(namesakes)) if len(namesakes) > 1 else ""
+        places.append(Path(within) / stem)
     return places
+
+
+# ----------------------------------------------------------------------------
+# Adopt models that others trained: write run folders for them, which are runs like any other.
+#
+# What a kind of model is, its family says (``adopted``, or ARPA files in ``models.ngram``).
+
+
+def adopt(
+    model: str | AdoptedSettings,
+    source: str | Path,
+    *,
+    run_dir: str | Path | None = None,
+    corpus: str = ELSEWHERE,
+    seed: int = 1,
+    existing: Existing = "refuse",
+    **settings: Any,
+) -> Run:
+    """Write a run folder for a model that others trained, and load it.
+
+    ``model`` is its kind: ``hf``, ``masked``, ``grnn``, ``arpa`` or ``table``; ``source`` is its
+    file, its folder or its name on the Hugging Face hub. ``settings`` are those of the kind, such
+    as ``bos="none"``; ``name`` is that of the model in tables, ``language`` that of the suites on
+    which it is scored, ``corpus`` that of the corpus it was trained on. By default the folder is
+    ``runs/adopted/<name>``.
+    """
+    wanted = model if isinstance(model, AdoptedSettings) else settings_of(model, settings)
+    with tempfile.TemporaryDirectory(prefix="gardenpath-") as stage:
+        adopted = _adopted(wanted, str(source), Path(stage))
+        folder = Path(run_dir or Path(Paths().runs) / "adopted" / file_stem(adopted.name))
+        _write(folder, adopted, Path(stage), corpus=corpus, seed=seed, existing=existing)
+    return Run(folder)
+
+
+def settings_of(family: str, settings: Mapping[str, Any]) -> AdoptedSettings:
+    """Return the settings of a kind of models; those of its network need no prefix."""
+    if family not in ADOPTED:
+        raise ConfigError([f"model={family}: cannot be adopted; {nearest(family, ADOPTED)}"])
+    kind = ADOPTED[family].settings
+    own = {name: value for name, value in settings.items() if name in ("name", "language")}
+    network = {name: value for name, value in settings.items() if name not in own}
+    checked = read(kind, {"family": family, **own, "network": network}, place="model")
+    assert isinstance(checked, AdoptedSettings)
+    return checked
+
+
+def reference_of(text: str | Path) -> tuple[str, str] | None:
+    """Return kind and source of a reference such as ``hf:gpt2``; None for a path."""
+    match = _REFERENCE.fullmatch(str(text))
+    if match is None or match[1] not in ADOPTED or Path(str(text)).exists():
+        return None
+    return match[1], match[2]
+
+
+def adopted_reference(reference: str, place: Path) -> Path:
+    """Return the run folder of a reference such as ``hf:gpt2``, which is written below a folder.
+
+    The name of the run folder contains a hash of the files of the model, so that a model that has
+    changed is another run.
+    """
+    kind_and_source = reference_of(reference)
+    if kind_and_source is None:
+        raise GardenpathError(f"{reference}: write the kind of a model and its source: hf:gpt2")
+    with tempfile.TemporaryDirectory(prefix="gardenpath-") as stage:
+        adopted = _adopted(settings_of(kind_and_source[0], {}), kind_and_source[1], Path(stage))
+        paths = sorted(path for path in Path(stage).rglob("*") if path.is_file())
+        files = [(path.name, digest(path.read_bytes())) for path in paths]
+        content = (_FOLDER_FORMAT, plain(adopted), files)
+        key = digest(repr(content).encode())[:_DIGITS]
+        folder = place / f"{file_stem(adopted.name)}-{key}"
+        _write(folder, adopted, Path(stage), corpus=ELSEWHERE, seed=1, existing="skip")
+    return folder
+
+
+def name_of_source(source: str) -> str:
+    """Return the name of a model: that of its folder, of its file, or on the hub."""
+    path = Path(source.rstrip("/"))
+    # What follows a dot is an extension of files only: Qwen2.5-0.5B has none.
+    return (path.stem if path.is_file() else path.name) or source
+
+
+def _adopted(settings: AdoptedSettings, source: str, stage: Path) -> AdoptedSettings:
+    adopted = ADOPTED[settings.family].adopt(settings, source, stage)
+    if adopted.name:
+        return adopted
+    return replace(adopted, name=name_of_source(source))
+
+
+def _write(
+    folder: Path,
+    adopted: AdoptedSettings,
+    stage: Path,
+    *,
+    corpus: str,
+    seed: int,
+    existing: Existing,
+) -> None:
+    """Write a finished run folder with the files in ``stage``."""
+    config = plain(AdoptedRunSettings(model=adopted, corpus=corpus, seed=seed))
+    names = sorted(path.name for path in stage.iterdir())
+
+    def move_files(place: Path) -> None:
+        for name in names:
+            shutil.move(stage / name, place / name)
+
+    with claim(RunFolder(folder), config, existing=existing) as claimed:
+        if claimed.is_done:
+            return
+        claimed.begin(config, move_files)
+        claimed.finish({ADOPTED_RESULT: {"family": adopted.family}}, files=names)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from gardenpath.data.trees.legality import Strategy
     from gardenpath.data.words.pieces import Subwords
     from gardenpath.data.words.vocabulary import Vocabulary
-    from gardenpath.runs.scorers import LoadedScorer
+    from gardenpath.runs.computing import LoadedScorer
 
 MODEL_KEY_VERSION = 1
 
@@ -185,12 +185,12 @@ class TrainedModel:
             size=len(vocabulary),
             has_unknown=vocabulary.subword_hash is None,
             reads_text=False,
-            count=self._count_units,
+            count=lambda words: (
+                len(words)
+                if self.subwords is None
+                else sum(len(self.subwords.split(word)) for word in words)
+            ),
         )
-
-    def _count_units(self, words: Words) -> int:
-        subwords = self.subwords
-        return len(words) if subwords is None else sum(len(subwords.split(word)) for word in words)
 
     @functools.cached_property
     def boundary(self) -> Boundary | None:
@@ -286,7 +286,7 @@ class TrainedModel:
         self, search: SearchSettings, device: torch.device, on_words: OnWords
     ) -> LoadedScorer:
         """Return a scorer with the trained weights."""
-        from gardenpath.runs.scorers import make_scorer
+        from gardenpath.runs.computing import make_scorer
 
         return make_scorer(self, search, device, on_words=on_words)
 

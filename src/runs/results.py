@@ -31,7 +31,8 @@ from gardenpath.eval.suites.syntaxgym import (
     token_regions,
     word_regions,
 )
-from gardenpath.runs.scoring import HowScored, with_own_columns
+from gardenpath.runs.run import HowScored
+from gardenpath.runs.suite_tables import SuiteTables, suite_tables, with_own_columns
 from gardenpath.store.files import write_text
 from gardenpath.store.manifest import results_folder, write_side_car
 from gardenpath.store.tables import (
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from gardenpath.eval.report.content import Curve, ReportedAnalysis
     from gardenpath.eval.statistics.analysis import AnalysisResult
     from gardenpath.eval.statistics.formulas import Correction, Weighting
-    from gardenpath.runs.suite_tables import SuiteTables
     from gardenpath.store.run_folder import RunStatus
     from gardenpath.store.tables import Schema
 
@@ -117,8 +117,6 @@ class Results:
 
         How exact the numbers in files are is not known, so only equal ones are ties.
         """
-        from gardenpath.runs.suite_tables import suite_tables
-
         tables = suite_tables([], [], imported=imported.runs, ties=ties)
         return cls(
             title=title,

@@ -14,9 +14,10 @@ import gardenpath as gp
 from gardenpath.errors import ConfigError, DamagedRunError, GardenpathError, RunError
 from gardenpath.eval.suites.summary import RunName
 from gardenpath.models.ngram.arpa_model import ArpaModel
-from gardenpath.runs.adopting import name_of_source, reference_of, settings_of
+from gardenpath.runs.find import name_of_source, reference_of, settings_of
 from gardenpath.runs.model import AdoptedModel
-from gardenpath.runs.scoring import HowScored, how_scored, marked, with_own_columns
+from gardenpath.runs.run import HowScored, how_scored
+from gardenpath.runs.suite_tables import marked, with_own_columns
 from tests import toy_runs
 from tests.integration.commands import call
 from tests.models.ngram.oracles import write_arpa
