@@ -295,15 +295,13 @@ class FittedTable(Table):
         for shown in self._parts(kept, width):
             made = self._made(shown, self._widths(shown, width))
             yield from Table.__rich_console__(made, console, options)
-        for note in filter(None, (*self.note.split("\n"), self._said(dropped))):
+        notes = [line for line in self.note.split("\n") if line]
+        if dropped:
+            names = ", ".join(_plain(self.columns[place].header) for place in sorted(dropped))
+            where = f"; {self.elsewhere} has all columns" if self.elsewhere else ""
+            notes.append(f"not shown, for lack of width: {names}{where}")
+        for note in notes:
             yield from _lines(note, width, style="dim")
-
-    def _said(self, dropped: Sequence[int]) -> str:
-        if not dropped:
-            return ""
-        names = ", ".join(_plain(self.columns[place].header) for place in sorted(dropped))
-        where = f"; {self.elsewhere} has all columns" if self.elsewhere else ""
-        return f"not shown, for lack of width: {names}{where}"
 
     def _kept(self, width: int) -> tuple[list[int], list[int]]:
         """Return the columns to show, and those to leave out."""

@@ -197,7 +197,6 @@ def parsed(
     *,
     k: int,
     on_words: OnWords = lambda _: None,
-    chunk: int | None = None,
 ) -> list[Parsed]:
     """Return the ``k`` best trees of each sentence; computed trees are kept in the run's store."""
     if not run.is_syntactic:
@@ -207,13 +206,13 @@ def parsed(
         )
     from gardenpath.runs.processes import ScoringJob, spread_jobs
 
-    spread_jobs([ScoringJob(run, sentences, chunk=chunk, k_best=k)])
+    spread_jobs([ScoringJob(run, sentences, k_best=k)])
     stored = score_through(
         run.store,
         parses_key(run, k),
         sentences,
         Parsing(run, k, on_words),
-        chunk=chunk or run.chunk,
+        chunk=run.chunk,
         chunk_words=run.chunk_words,
         progress=first_call_of(on_words),
     )

@@ -40,7 +40,6 @@ from gardenpath.runs.suite_tables import (
     Measured,
     SuiteTables,
     exact_grammars,
-    marked,
     measured_run,
     measured_scorer,
     measured_table,
@@ -49,6 +48,7 @@ from gardenpath.runs.suite_tables import (
     selected,
     sentences_in,
     suite_tables,
+    with_boundary_column,
     word_pair_rows,
 )
 from gardenpath.runs.text import require_known, unknown_words
@@ -152,7 +152,7 @@ def evaluate(
     tables = suite_tables(chosen, measured, ties=rule)
     if parsed_items:
         tables = _with_opening(tables, chosen, runs)
-    tables = marked(tables, how)
+    tables = with_boundary_column(tables, how)
     return Results(
         title=title,
         suites=tuple(chosen),

@@ -240,7 +240,7 @@ def _require_any(root: Path, runs: Sequence[Run], skipped: Sequence[RunStatus]) 
             f"{root}: no finished runs at or below this folder: it {problem}{_beside(root)}; train "
             "one with 'python train.py', or name another folder (run=)"
         )
-    reasons = [left_out.reason for left_out in skipped if _is_below(left_out.folder.path, root)]
+    reasons = [status.reason for status in skipped if _is_below(status.folder.path, root)]
     listed = "".join(f"\n  - {reason}" for reason in reasons[:_MOST_LISTED])
     more = f"\n  - … {len(reasons) - _MOST_LISTED} more" * (len(reasons) > _MOST_LISTED)
     raise RunError(

@@ -226,11 +226,11 @@ def overview_frame(states: Sequence[RunSummary]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def overview_table(states: Sequence[RunSummary], *, title: str = "") -> FittedTable:
+def overview_table(states: Sequence[RunSummary]) -> FittedTable:
     """Return the table of runs for the terminal."""
     settings = dict(list(different_settings(states).items())[:_MOST_SETTINGS])
     above = os.path.commonpath([state.path.parent for state in states]) if states else ""
-    table = FittedTable(title or above, summary(states), box=SIMPLE_HEAD, elsewhere=RUNS.file)
+    table = FittedTable(above, summary(states), box=SIMPLE_HEAD, elsewhere=RUNS.file)
     table.column("run")
     table.column("status")
     for name in settings.values():

@@ -630,7 +630,7 @@ def word_pair_rows(suites: Sequence[Suite], runs: Iterable[Run]) -> list[dict[st
     return rows
 
 
-def marked(tables: SuiteTables, how: Mapping[str, HowScored]) -> SuiteTables:
+def with_boundary_column(tables: SuiteTables, how: Mapping[str, HowScored]) -> SuiteTables:
     """Add a column ``boundary`` to all tables, if a run has pieces of words."""
     choices = {name: scoring.boundary or "" for name, scoring in how.items()}
     if not any(choices.values()):

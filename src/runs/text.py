@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -304,14 +304,34 @@ def surprisal_frame(
     run: Run, sentences: Sequence[Sentence], *, end: bool, columns: TableColumns = "all"
 ) -> pd.DataFrame:
     """Return one row per word; ``.attrs`` has the model, the search, the unit and the versions."""
-    scored = run.scored([sentence.words for sentence in sentences])
+    words = [sentence.words for sentence in sentences]
+    scored = run.scored(words)
     rows, header = rows_and_header(run, sentences, scored, end=end, columns=columns)
-    frame = pd.DataFrame([_as_dict(row) for row in rows])
+    records = []
+    for row in rows:
+        content = asdict(row)
+        bits, further = content.pop("surprisal_bits"), content.pop("columns")
+        given = content.pop("given")
+        records.append({**given, **content, "seen": row.seen, "surprisal_bits": bits, **further})
+    frame = pd.DataFrame(records)
     if run.measure == "pll":
         frame = frame.rename(columns={SURPRISAL_BITS: PLL_BITS})
-    frame.attrs.update(_attrs(run, header))
-    frame.attrs["notes"] += unconverged_notes(run, [member.words for member in sentences], scored)
-    frame.attrs["unknown"] = unknown_words(run, [member.words for member in sentences]).share
+    name = run.name
+    frame.attrs.update(
+        run=name.run,
+        model=name.model,
+        corpus=name.corpus,
+        seed=name.seed,
+        unit="bits",
+        measure=run.measure,
+        boundary=run.boundary,
+        notes=[*run.notes, *unconverged_notes(run, words, scored)],
+        search={"kind": header.search, **header.settings},
+        vocabulary=header.vocabulary,
+        failures=[str(failure) for failure in header.failures],
+        versions=versions(*_PACKAGES),
+        unknown=unknown_words(run, words).share,
+    )
     return frame
 
 
@@ -373,27 +393,3 @@ def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     table = table[[*(name for name in table.columns if name not in further), *further]]
     table.attrs.update({"unit": "bits", "runs": attrs})
     return table
-
-
-def _as_dict(row: SurprisalRow) -> dict[str, Any]:
-    content = asdict(row)
-    bits, columns = content.pop("surprisal_bits"), content.pop("columns")
-    return {**content.pop("given"), **content, "seen": row.seen, "surprisal_bits": bits, **columns}
-
-
-def _attrs(run: Run, header: RunHeader) -> dict[str, Any]:
-    name = run.name
-    return {
-        "run": name.run,
-        "model": name.model,
-        "corpus": name.corpus,
-        "seed": name.seed,
-        "unit": "bits",
-        "measure": run.measure,
-        "boundary": run.boundary,
-        "notes": list(run.notes),
-        "search": {"kind": header.search, **header.settings},
-        "vocabulary": header.vocabulary,
-        "failures": [str(failure) for failure in header.failures],
-        "versions": versions(*_PACKAGES),
-    }

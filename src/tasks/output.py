@@ -13,13 +13,16 @@ from pathlib import Path
 from rich.markup import escape
 
 from gardenpath.console import console, say, say_wrapped, track_runs
-from gardenpath.data.sentence import Sentence
+from gardenpath.data.corpus import DataSettings
+from gardenpath.data.sentence import Sentence, Split
 from gardenpath.errors import SkippedRunsError
+from gardenpath.eval.perplexity import PerplexityRow, as_table
 from gardenpath.eval.report.content import ReportedAnalysis
 from gardenpath.eval.search.settings import search_in_words
 from gardenpath.eval.suites.outcomes import TOO_FEW
 from gardenpath.models.training.settings import WandbSettings, begun_at_wandb, end_at_wandb
 from gardenpath.runs.find import Runs, find, name_variants, require_named
+from gardenpath.runs.perplexity import perplexities
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run, damaged_among, skip_counts, skip_notes, whole_runs
 from gardenpath.runs.text import MANY_UNKNOWN, require_known, unknown_words
@@ -67,6 +70,37 @@ def print_search(runs: Iterable[Run]) -> None:
     searches = (search_in_words(plain(run.search)) for run in runs if run.is_syntactic)
     for search in dict.fromkeys(searches):
         console.print(f"[dim]search: {escape(search)}[/]", highlight=False)
+
+
+def printed_perplexities(
+    runs: Sequence[Run],
+    settings: EvaluateSettings,
+    *,
+    split: Split,
+    limit: int | None,
+    corpora: Sequence[DataSettings] = (),
+    skipped: list[RunStatus] | None = None,
+    allow_unknown: bool = False,
+) -> list[PerplexityRow]:
+    """Return the rows of all corpora; print the table of each as soon as it is complete.
+
+    Damaged runs among several are added to ``skipped``.
+    """
+    rows: list[PerplexityRow] = []
+    for of_run in perplexities(
+        runs,
+        split=split,
+        marginal_sentences=limit,
+        cache=Path(settings.paths.cache),
+        corpora=corpora,
+        skipped=skipped,
+        processes=settings.paths.preparation_processes,
+        allow_unknown=allow_unknown,
+    ):
+        title = f"{of_run.corpus}: perplexity per word ({split} split)"
+        console.print(as_table(of_run.rows, title=title, caption=of_run.caption))
+        rows += of_run.rows
+    return rows
 
 
 def print_too_few(results: Results) -> None:

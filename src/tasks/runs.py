@@ -50,8 +50,7 @@ from gardenpath.store.tables import (
     RUNS,
     write_table,
 )
-from gardenpath.tasks.output import asked_runs, conclude
-from gardenpath.tasks.score import printed_perplexities
+from gardenpath.tasks.output import asked_runs, conclude, printed_perplexities
 from gardenpath.util import enumeration, file_stem, plural
 
 

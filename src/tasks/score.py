@@ -19,8 +19,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from gardenpath.console import FittedTable, console, say, words_progress
-from gardenpath.data.corpus import DataSettings
-from gardenpath.data.sentence import Sentence, Split
+from gardenpath.data.sentence import Sentence
 from gardenpath.errors import InputError, RunError
 from gardenpath.eval.display import models_in_order
 from gardenpath.eval.parsing import (
@@ -31,7 +30,7 @@ from gardenpath.eval.parsing import (
     mass_rows,
     mean_best_share,
 )
-from gardenpath.eval.perplexity import PerplexityRow, as_table, perplexity_frame
+from gardenpath.eval.perplexity import perplexity_frame
 from gardenpath.eval.search.settings import WordSync, search_in_words
 from gardenpath.eval.surprisal.inputs import (
     GivenText,
@@ -50,7 +49,6 @@ from gardenpath.eval.surprisal.tables import (
 )
 from gardenpath.runs.computing import parsed, trees_text
 from gardenpath.runs.find import file_places
-from gardenpath.runs.perplexity import perplexities
 from gardenpath.runs.processes import ScoringJob, spread_jobs
 from gardenpath.runs.results import how_made
 from gardenpath.runs.run import Run, each_whole, require_one_measure, scoring_notes, skip_facts
@@ -60,10 +58,15 @@ from gardenpath.settings.schema import plain
 from gardenpath.settings.tasks import ParseTask, PerplexityTask, SurprisalTask
 from gardenpath.store.files import only_writer, require_writable, write_text
 from gardenpath.store.manifest import results_folder
-from gardenpath.store.run_folder import RunStatus
 from gardenpath.store.tables import BRACKETING, PERPLEXITY, WORD_SURPRISALS, write_table
 from gardenpath.tasks import sole_writer_of
-from gardenpath.tasks.output import asked_runs, conclude, print_search, require_known_input
+from gardenpath.tasks.output import (
+    asked_runs,
+    conclude,
+    print_search,
+    printed_perplexities,
+    require_known_input,
+)
 from gardenpath.util import plural
 
 # Upper ends of the ranges of bits, and their colours: text and background.
@@ -358,37 +361,6 @@ def run_perplexity(settings: EvaluateSettings, task: PerplexityTask) -> None:
     write_table(path, frame, PERPLEXITY.header(frame.columns, split=task.split, search=search))
     console.print(f"Written to {path}")
     conclude(skipped, runs.skipped)
-
-
-def printed_perplexities(
-    runs: Sequence[Run],
-    settings: EvaluateSettings,
-    *,
-    split: Split,
-    limit: int | None,
-    corpora: Sequence[DataSettings] = (),
-    skipped: list[RunStatus] | None = None,
-    allow_unknown: bool = False,
-) -> list[PerplexityRow]:
-    """Return the rows of all corpora; print the table of each as soon as it is complete.
-
-    Damaged runs among several are added to ``skipped``.
-    """
-    rows: list[PerplexityRow] = []
-    for of_run in perplexities(
-        runs,
-        split=split,
-        marginal_sentences=limit,
-        cache=Path(settings.paths.cache),
-        corpora=corpora,
-        skipped=skipped,
-        processes=settings.paths.preparation_processes,
-        allow_unknown=allow_unknown,
-    ):
-        title = f"{of_run.corpus}: perplexity per word ({split} split)"
-        console.print(as_table(of_run.rows, title=title, caption=of_run.caption))
-        rows += of_run.rows
-    return rows
 
 
 # ----------------------------------------------------------------------------

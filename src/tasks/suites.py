@@ -48,9 +48,9 @@ from gardenpath.tasks.output import (
     conclude,
     print_search,
     print_unusable,
+    printed_perplexities,
     write_results,
 )
-from gardenpath.tasks.score import printed_perplexities
 from gardenpath.util import file_stem
 
 
