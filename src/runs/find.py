@@ -112,7 +112,7 @@ class Runs(list[Run]):
             self,
             split=split,
             marginal_sentences=marginal_sentences,
-            corpora=[] if data is None else [data],
+            data=data,
             allow_unknown=allow_unknown,
         )
 
@@ -234,18 +234,15 @@ def _require_any(root: Path, runs: Sequence[Run], skipped: Sequence[RunStatus]) 
         return
     if any(status.state == "done" for status in find_statuses(root)):
         return  # a link to a run below another folder
+    problem = ""
     if not root.is_dir():
-        problem = "is not a folder" if root.exists() else "does not exist"
-        raise RunError(
-            f"{root}: no finished runs at or below this folder: it {problem}{_beside(root)}; train "
-            "one with 'python train.py', or name another folder (run=)"
-        )
+        problem = f": it {'is not a folder' if root.exists() else 'does not exist'}{_beside(root)}"
     reasons = [status.reason for status in skipped if _is_below(status.folder.path, root)]
     listed = "".join(f"\n  - {reason}" for reason in reasons[:_MOST_LISTED])
     more = f"\n  - … {len(reasons) - _MOST_LISTED} more" * (len(reasons) > _MOST_LISTED)
     raise RunError(
-        f"{root}: no finished runs at or below this folder; train one with 'python train.py', or "
-        f"name another folder (run=){listed}{more}"
+        f"{root}: no finished runs at or below this folder{problem}; train one with "
+        f"'python train.py', or name another folder (run=){listed}{more}"
     )
 
 

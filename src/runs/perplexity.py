@@ -130,19 +130,19 @@ def perplexities_of_runs(
     *,
     split: Split = "test",
     marginal_sentences: int | None = None,
-    corpora: Sequence[DataSettings] = (),
+    data: DataSettings | None = None,
     allow_unknown: bool = False,
 ) -> pd.DataFrame:
     """Return one row per run (two for syntactic models), and rows for exact grammars.
 
-    With ``corpora``, every run is scored on each of these instead of its own corpus; one of which
-    a run does not know most words is refused, unless ``allow_unknown`` is set.
+    With ``data``, every run is scored on this corpus instead of its own; if a run does not know
+    most of its words, it is refused unless ``allow_unknown`` is set.
     """
     rows = perplexities(
         list(runs),
         split=split,
         marginal_sentences=marginal_sentences,
-        corpora=corpora,
+        corpora=[] if data is None else [data],
         skipped=getattr(runs, "skipped", None),
         allow_unknown=allow_unknown,
     )

@@ -420,7 +420,7 @@ class Run:
             [self],
             split=split,
             marginal_sentences=marginal_sentences,
-            corpora=[] if data is None else [data],
+            data=data,
             allow_unknown=allow_unknown,
         )
 

@@ -457,21 +457,6 @@ class _OnSuite:
     columns: Sequence[Mapping[str, Sequence[float]]] = ()
     is_searched: bool = False
 
-    @property
-    def as_pairs(self) -> ScoredPairs:
-        """The same, for the accuracies on published minimal pairs."""
-        return ScoredPairs(
-            name=self.name,
-            suite=self.suite,
-            rows=self.rows,
-            tokens=self.tokens,
-            errors=[
-                None if deviation is None else sum_deviations(deviation)
-                for deviation in self.deviations
-            ],
-            is_searched=self.is_searched,
-        )
-
 
 def suite_tables(
     suites: Sequence[Suite],
@@ -522,7 +507,20 @@ def suite_tables(
             ),
             *(note for model in models for note in model.precision_notes(suites)),
         ),
-        aggregate=pair_accuracies((on_suite.as_pairs for on_suite in scored), ties),
+        aggregate=pair_accuracies(
+            (
+                ScoredPairs(
+                    name=on_suite.name,
+                    suite=on_suite.suite,
+                    rows=on_suite.rows,
+                    tokens=on_suite.tokens,
+                    errors=[d if d is None else sum_deviations(d) for d in on_suite.deviations],
+                    is_searched=on_suite.is_searched,
+                )
+                for on_suite in scored
+            ),
+            ties,
+        ),
     )
 
 

@@ -165,7 +165,6 @@ _LISTED = 40
 # Mean number of pieces per word above which a segmentation spells words out anyway.
 _FEW_PIECES = 2.0
 _SPELLED_OUT = 3
-_BOUNDARY = "▁"
 
 Known = Callable[[str], bool]
 
@@ -254,7 +253,7 @@ def _knower(run: Run) -> Known:
     starts = sum(
         count
         for piece, count in zip(vocabulary.tokens, vocabulary.counts, strict=True)
-        if piece.startswith(_BOUNDARY)
+        if piece.startswith(WORD_MARK)
     )
     is_usually_whole = 0 < total <= _FEW_PIECES * starts
 
@@ -262,7 +261,7 @@ def _knower(run: Run) -> Known:
         pieces = subwords.split(word)
         if any(piece not in vocabulary.ids for piece in pieces):
             return False
-        letters = [piece.removeprefix(_BOUNDARY) for piece in pieces]
+        letters = [piece.removeprefix(WORD_MARK) for piece in pieces]
         is_spelled = len(word) >= _SPELLED_OUT and all(len(letter) <= 1 for letter in letters)
         return not (is_usually_whole and is_spelled)
 

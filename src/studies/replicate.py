@@ -199,7 +199,10 @@ def corpus_tables(
     measured = None
     if runs and perplexity:
         measured = perplexities_of_runs(
-            runs, corpora=corpora[:1], marginal_sentences=marginal, allow_unknown=allow_unknown
+            runs,
+            data=corpora[0] if corpora else None,
+            marginal_sentences=marginal,
+            allow_unknown=allow_unknown,
         )
     return CorpusTables(
         perplexity=measured,
