@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from gardenpath.eval.suites.formula import Formula as Formula
     from gardenpath.eval.suites.suite import Item as Item
     from gardenpath.eval.suites.suite import Suite as Suite
-    from gardenpath.runs.adopting import adopt as adopt
     from gardenpath.runs.evaluation import evaluate as evaluate
     from gardenpath.runs.evaluation import read_suite as read_suite
     from gardenpath.runs.evaluation import score as score
     from gardenpath.runs.evaluation import suites as suites
     from gardenpath.runs.find import Runs as Runs
+    from gardenpath.runs.find import adopt as adopt
     from gardenpath.runs.find import find as find
     from gardenpath.runs.find import load as load
     from gardenpath.runs.results import Results as Results
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "load": "runs.find",
     "find": "runs.find",
-    "adopt": "runs.adopting",
+    "adopt": "runs.find",
     "Run": "runs.run",
     "Runs": "runs.find",
     "suites": "runs.evaluation",

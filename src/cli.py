@@ -22,7 +22,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from gardenpath import __version__
-from gardenpath.console import console, exit_on_error
+from gardenpath.console import console, exit_on_error, say
 from gardenpath.errors import ConfigError
 from gardenpath.settings.compose import (
     CommandLine,
@@ -227,8 +227,7 @@ def _run(script: Script, settings: Any) -> float | None:
     was_there = before is not None and _time_of(result) == before  # skipped, which has been said
     for name, value in {} if was_there else metrics["test"].items():
         if name.endswith("perplexity"):
-            shown = f"{settings.run_dir}: test {name.replace('_', ' ')} {value:.3f}"
-            console.print(shown, highlight=False, soft_wrap=True)
+            say(f"{settings.run_dir}: test {name.replace('_', ' ')} {value:.3f}")
     return metrics["valid"]["loss"]
 
 
@@ -311,4 +310,4 @@ def _print_help(line: CommandLine) -> None:
     text = help_text(line, program=program, width=width)
     if line.mistakes:
         raise ConfigError(line.mistakes)
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    say(text)

@@ -1,4 +1,9 @@
-"""Errors, logs and progress on the terminal, for both scripts."""
+"""What appears on the terminal: errors and signals, logs, progress, text, and tables that fit.
+
+Both scripts and all tasks print through ``console``. Nobody watches a terminal in CI or in a job of
+a sweep: there, lines from time to time take the place of bars. Errors of the input are one message
+without a traceback.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +34,7 @@ from rich.progress import (
     TimeRemainingColumn,
     track,
 )
-from rich.table import Column, Row, Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from gardenpath.data.sentence import Sentence
@@ -89,7 +94,12 @@ def stop_on_signals() -> Iterator[None]:
             signal.signal(known, handler)
 
 
-def say(sentence: str) -> None:
+def say(text: str) -> None:
+    """Print text as it is: no markup, no colours, and no line ends of its own."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def say_wrapped(sentence: str) -> None:
     """Print an indented sentence; numbers stay with their names, as in the report."""
     # Unlike the console, textwrap does not break lines at no-break spaces.
     lines = textwrap.wrap(
@@ -101,8 +111,7 @@ def say(sentence: str) -> None:
         break_on_hyphens=False,
     )
     for line in lines:
-        text = line.replace(NO_BREAK, " ")
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        say(line.replace(NO_BREAK, " "))
 
 
 @contextmanager
@@ -149,8 +158,10 @@ def words_progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
 
     If nobody watches a terminal, a line is printed from time to time, for log files.
     """
-    begin = last = time.monotonic()
-    done = 0
+    pace = _Pace(
+        lambda done, rate: f"{title}: {done:,} of {total:,} words, {rate:,.0f} words/s",
+        is_silent=not _is_unattended(),
+    )
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -162,14 +173,8 @@ def words_progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
         task = bar.add_task(title, total=total, rate="")
 
         def advance(words: int) -> None:
-            nonlocal done, last
-            done += words
-            now = time.monotonic()
-            rate = f"{done / max(now - begin, 1e-9):,.0f} words/s"
-            bar.update(task, completed=done, rate=rate)
-            if _is_unattended() and now - last > _SECONDS_BETWEEN_LINES:
-                last = now
-                _print_line(f"{title}: {done:,} of {total:,} words, {rate}")
+            pace.add(words)
+            bar.update(task, completed=pace.done, rate=f"{pace.rate:,.0f} words/s")
 
         yield advance
 
@@ -180,22 +185,18 @@ def show_counting(title: str) -> Iterator[Callable[[int], None]]:
 
     If nobody watches a terminal, a line is printed from time to time, for log files.
     """
-    begin = last = time.monotonic()
-    total = 0
+
+    def described(done: int, rate: float) -> str:
+        return f"{title}: {done:,} sentences, {rate:,.0f} per second"
+
+    pace = _Pace(described, is_silent=not _is_unattended())
     columns = (SpinnerColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console, transient=True, disable=_is_unattended()) as bar:
         task = bar.add_task(title, total=None)
 
         def advance(sentences: int) -> None:
-            nonlocal last, total
-            total += sentences
-            now = time.monotonic()
-            rate = total / max(now - begin, 1e-9)
-            text = f"{title}: {total:,} sentences, {rate:,.0f} per second"
-            bar.update(task, description=text)
-            if _is_unattended() and now - last > _SECONDS_BETWEEN_LINES:
-                last = now
-                _print_line(text)
+            pace.add(sentences)
+            bar.update(task, description=described(pace.done, pace.rate))
 
         yield advance
 
@@ -206,24 +207,25 @@ def count_in_lines(title: str) -> Iterator[Callable[[int], None]]:
 
     It leaves the terminal to those who show a bar of their own meanwhile.
     """
-    begin = last = time.monotonic()
-    total = 0
+    yield _Pace(lambda done, rate: f"{title}: {done:,} sentences, {rate:,.1f} per second").add
 
-    def advance(sentences: int) -> None:
-        nonlocal last, total
-        total += sentences
+
+class _Pace:
+    """Counts what is done, and prints a line about it from time to time unless ``is_silent``."""
+
+    def __init__(self, line: Callable[[int, float], str], *, is_silent: bool = False) -> None:
+        self._line, self._is_silent = line, is_silent
+        self._begin = self._last = time.monotonic()
+        self.done, self.rate = 0, 0.0
+
+    def add(self, count: int) -> None:
+        """Count; ``rate`` is the mean number per second."""
         now = time.monotonic()
-        if now - last > _SECONDS_BETWEEN_LINES:
-            last = now
-            rate = total / max(now - begin, 1e-9)
-            text = f"{title}: {total:,} sentences, {rate:,.1f} per second"
-            _print_line(text)
-
-    yield advance
-
-
-def _print_line(text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.done += count
+        self.rate = self.done / max(now - self._begin, 1e-9)
+        if not self._is_silent and now - self._last > _SECONDS_BETWEEN_LINES:
+            self._last = now
+            say(self._line(self.done, self.rate))
 
 
 def _is_unattended() -> bool:
@@ -293,15 +295,13 @@ class FittedTable(Table):
         for shown in self._parts(kept, width):
             made = self._made(shown, self._widths(shown, width))
             yield from Table.__rich_console__(made, console, options)
-        for note in filter(None, (*self.note.split("\n"), self._said(dropped))):
+        notes = [line for line in self.note.split("\n") if line]
+        if dropped:
+            names = ", ".join(_plain(self.columns[place].header) for place in sorted(dropped))
+            where = f"; {self.elsewhere} has all columns" if self.elsewhere else ""
+            notes.append(f"not shown, for lack of width: {names}{where}")
+        for note in notes:
             yield from _lines(note, width, style="dim")
-
-    def _said(self, dropped: Sequence[int]) -> str:
-        if not dropped:
-            return ""
-        names = ", ".join(_plain(self.columns[place].header) for place in sorted(dropped))
-        where = f"; {self.elsewhere} has all columns" if self.elsewhere else ""
-        return f"not shown, for lack of width: {names}{where}"
 
     def _kept(self, width: int) -> tuple[list[int], list[int]]:
         """Return the columns to show, and those to leave out."""
@@ -361,12 +361,9 @@ class FittedTable(Table):
             made.add_column(header, justify=column.justify, width=width, overflow="fold")
         cells = [list(self.columns[place].cells) for place in shown]
         for number, row in enumerate(self.rows):
-            _add(made, row, [_wrapped(c[number], w) for c, w in zip(cells, widths, strict=True)])
+            wrapped = [_wrapped(c[number], w) for c, w in zip(cells, widths, strict=True)]
+            made.add_row(*wrapped, style=row.style, end_section=row.end_section)
         return made
-
-
-def _add(table: Table, row: Row, cells: Sequence[Text]) -> None:
-    table.add_row(*cells, style=row.style, end_section=row.end_section)
 
 
 def _plain(cell: object) -> str:

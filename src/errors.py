@@ -1,4 +1,9 @@
-"""Exceptions for users. Each message names the place, the problem and the remedy."""
+"""Exceptions for users, and the words for errors of the operating system.
+
+Each message names the place, the problem and the remedy. Anything raised because of the input
+derives from :class:`GardenpathError`; ``console.exit_on_error`` prints its message and ends the
+script. Classes with one reader are beside it; this module imports nothing of the package.
+"""
 
 from __future__ import annotations
 
@@ -184,23 +189,16 @@ _REMEDIES = {
 def os_problem(error: OSError) -> str:
     """Return one line on an error of the operating system: the path, the problem, the remedy."""
     problem = error.strerror or str(error) or type(error).__name__
-    remedy = remedy_of(error)
-    paths = [os.fsdecode(name) for name in (error.filename, error.filename2) if _is_path(name)]
-    return f"{': '.join([' → '.join(paths), problem] if paths else [problem])} ({remedy})"
+    names = (error.filename, error.filename2)
+    paths = [os.fsdecode(name) for name in names if isinstance(name, str | bytes | os.PathLike)]
+    shown = [" → ".join(paths), problem] if paths else [problem]
+    return f"{': '.join(shown)} ({remedy_of(error)})"
 
 
 def remedy_of(error: OSError) -> str:
     """Return what a user can do about an error of the operating system."""
     usual = "check the path and the disk, and run the same command again"
     return _REMEDIES.get(error.errno or 0, usual)
-
-
-def _is_path(value: object) -> bool:
-    return isinstance(value, str | bytes | os.PathLike)
-
-
-# ----------------------------------------------------------------------------
-# The error raised if a statistic cannot be computed.
 
 
 class StatisticsError(GardenpathError):

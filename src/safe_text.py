@@ -226,10 +226,8 @@ _FIRST_OF_PAIRS = 0xA1
 def probable_encoding(content: bytes) -> str:
     """Return the name, for iconv, of the encoding that bytes which are no UTF-8 probably have."""
     head = content[:_LOOKED_AT]
-    if by_mark := marked_encoding(head):
-        return by_mark
-    if by_zeros := zeros_encoding(head):
-        return by_zeros
+    if certain := marked_encoding(head) or zeros_encoding(head):
+        return certain
     if _is_in_pairs(head):
         return "GB18030"
     return "WINDOWS-1252" if any(0x80 <= byte <= 0x9F for byte in head) else "LATIN1"

@@ -35,7 +35,7 @@ from hydra.core.singleton import Singleton
 from hydra.core.utils import JobReturn, JobStatus
 from omegaconf import DictConfig, OmegaConf
 
-from gardenpath.console import console
+from gardenpath.console import console, say
 from gardenpath.errors import (
     ConfigError,
     StoppedError,
@@ -298,7 +298,7 @@ def run_in_queue(launcher: Any, jobs: Sequence[JobArguments]) -> list[JobOutcome
     ids = ", ".join(dict.fromkeys(job.job_id.partition("_")[0] for job in submitted))
     logs = submitted[0].paths.folder.parent
     text = f"{plural(len(jobs), 'job')} submitted ({ids}); logs: {logs}"
-    console.print(text, highlight=False, soft_wrap=True)
+    say(text)
     return [_result(job) for job in submitted]
 
 
@@ -500,6 +500,5 @@ def run_sweep(line: CommandLine, task: Task) -> bool:
         text = f"{plural(len(jobs), 'job')}: {len(jobs) - len(failed)} done, {len(failed)} failed"
         console.print(text, highlight=False)
         for target, failure in failed:
-            text = f"failed: {Path(target)}: {failure}"
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
+            say(f"failed: {Path(target)}: {failure}")
     return not failed

@@ -1,4 +1,7 @@
-"""Helpers for names and sentences shown to users."""
+"""Helpers that everything may use: words shown to users, units, own paths, versions, processes.
+
+No module of the package is imported here, and nothing slow: settings and --help need it.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 
-from gardenpath.console import FittedTable, console, say, words_progress
+from gardenpath.console import FittedTable, console, say_wrapped, words_progress
 
 SENTENCE = (
     "RNNG is less accurate than LSTM on garden path object [all]: b = −3.06, SE 0.68, "
@@ -23,7 +23,7 @@ SENTENCE = (
 def test_numbers_stay_with_their_names(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console, "_width", width)
     with console.capture() as capture:
-        say(SENTENCE)
+        say_wrapped(SENTENCE)
     lines = capture.get().splitlines()
     assert " ".join(capture.get().split()) == SENTENCE
     assert all(len(line) <= width and line.startswith("  ") for line in lines)
@@ -34,7 +34,7 @@ def test_numbers_stay_with_their_names(width: int, monkeypatch: pytest.MonkeyPat
 @given(st.lists(st.text(st.characters(categories=["L", "N"]), min_size=1), min_size=1))
 def test_nothing_is_lost(words: list[str]) -> None:
     with console.capture() as capture:
-        say(" ".join(words))
+        say_wrapped(" ".join(words))
     assert capture.get().split() == words
 
 

@@ -20,8 +20,8 @@ from gardenpath.data.trees.tree import Tree, format_tree, parse_tree, without_ou
 from gardenpath.data.words.vocabulary import Language
 from gardenpath.errors import GardenpathError, RunError
 from gardenpath.eval.search.settings import SearchSettings
+from gardenpath.runs.computing import parsed, parses_key, with_words
 from gardenpath.runs.find import load
-from gardenpath.runs.parsing import parsed, parses_key, with_words
 from gardenpath.runs.text import require_known, unknown_words
 from gardenpath.store.files import fingerprint
 from gardenpath.store.surprisals import SurprisalStore

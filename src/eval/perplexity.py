@@ -13,7 +13,6 @@ import numpy as np
 
 from gardenpath.console import FittedTable
 from gardenpath.data.arrays import Floats
-from gardenpath.data.sentence import Scorer
 from gardenpath.eval.display import EXACT
 from gardenpath.eval.search.replicates import standard_error
 from gardenpath.store.tables import PERPLEXITY
@@ -96,25 +95,25 @@ class Perplexity:
 
 
 def measure(
-    scorer: Scorer,
+    log_probs: Iterable[Floats],
     sentences: Sequence[Sequence[str]],
     *,
     is_counted: Callable[[str], bool] = lambda _: True,
 ) -> Perplexity:
-    """Score sentences and sum their negative log-likelihoods.
+    """Sum the negative log-likelihoods of the words and ends of sentences; NaN: it has none.
 
     Words that are not counted are context for the others, but not part of the sums.
     """
     scored = [
-        (np.array([is_counted(word) for word in words], dtype=bool), log_probs)
-        for words, log_probs in zip(sentences, scorer.word_log_probs(sentences), strict=True)
-        if not np.isnan(log_probs).any()
+        (np.array([is_counted(word) for word in words], dtype=bool), nats)
+        for words, nats in zip(sentences, log_probs, strict=True)
+        if not np.isnan(nats).any()
     ]
     return Perplexity(
         sentences=len(scored),
         words=sum(int(counted.sum()) for counted, _ in scored),
-        word_nats=-float(sum(log_probs[:-1][counted].sum() for counted, log_probs in scored)),
-        end_nats=-float(sum(log_probs[-1] for _, log_probs in scored)),
+        word_nats=-float(sum(nats[:-1][counted].sum() for counted, nats in scored)),
+        end_nats=-float(sum(nats[-1] for _, nats in scored)),
         failed=len(sentences) - len(scored),
     )
 

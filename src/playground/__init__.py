@@ -8,7 +8,6 @@ the models are imported when they are needed, so that mistakes are told at once.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import socket
 import sys
@@ -18,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gardenpath import __version__
-from gardenpath.console import console, exit_on_error
+from gardenpath.console import console, exit_on_error, say
 from gardenpath.errors import GardenpathError
 from gardenpath.playground.settings import PlaygroundSettings, help_of, playground_settings_of
 from gardenpath.util import plural
@@ -26,7 +25,6 @@ from gardenpath.util import plural
 HOST = "127.0.0.1"
 
 # Prints text as it is: it has no markup of ours.
-_say = functools.partial(console.print, markup=False, highlight=False, soft_wrap=True)
 
 
 def playground_main() -> None:
@@ -35,7 +33,7 @@ def playground_main() -> None:
     program = Path(sys.argv[0]).name
     program = f"python {program}" if program.endswith(".py") else program
     if {"--help", "-h"} & {*arguments}:
-        _say(help_of(program))
+        say(help_of(program))
         return
     if "--version" in arguments:
         console.print(f"Gardenpath {__version__}", highlight=False)
@@ -66,9 +64,9 @@ def serve_playground(settings: PlaygroundSettings) -> None:
 
         shelf = ModelShelf(settings)
         for reason in shelf.skipped:
-            _say(f"skipped: {reason}")
+            say(f"skipped: {reason}")
         models = plural(len(shelf.models), "model")
-        _say(f"{models} in the playground at {address} (end with Ctrl-C)")
+        say(f"{models} in the playground at {address} (end with Ctrl-C)")
         if settings.browser:
             threading.Timer(0.5, webbrowser.open, [address]).start()
         # Ctrl-C is how a playground ends; the server raises it again after it has ended.

@@ -26,9 +26,9 @@ from gardenpath.eval.display import models_in_order
 from gardenpath.eval.search.settings import WordSync
 from gardenpath.eval.surprisal.tables import is_seen
 from gardenpath.playground.settings import PlaygroundSettings
+from gardenpath.runs.computing import Computing, LoadedScorer, OnStored
 from gardenpath.runs.find import Runs, find
 from gardenpath.runs.run import Run
-from gardenpath.runs.scorers import Computing, LoadedScorer, OnStored
 from gardenpath.runs.text import rows_and_header, sentences_of_given, style_of, unknown_words
 from gardenpath.safe_text import parse_yaml
 from gardenpath.store.run_folder import CONFIG_FILE, WEIGHTS_FILE

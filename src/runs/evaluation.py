@@ -1,4 +1,10 @@
-"""Evaluate runs, other models or tables of surprisals on test suites."""
+"""Evaluate runs, other models or tables of surprisals on test suites.
+
+``gp.evaluate``, ``gp.score``, ``gp.suites``, ``task=suite`` and studies come here. This decides
+what is scored with what, and refuses what cannot be compared; ``runs.suite_tables`` makes the
+tables, and :class:`Results` the statistics and the report. Damaged runs are never left out in
+silence.
+"""
 
 from __future__ import annotations
 
@@ -18,39 +24,36 @@ from gardenpath.eval.suites.library import load_suite_file, load_suites
 from gardenpath.eval.suites.outcomes import MIN_ITEMS, TieRule, Ties, tie_rule
 from gardenpath.eval.suites.pairs import PairSource
 from gardenpath.eval.suites.suite import Suite
-from gardenpath.runs.find import (
+from gardenpath.runs.find import name_variants
+from gardenpath.runs.results import Results
+from gardenpath.runs.run import (
+    Run,
     each_whole,
-    name_variants,
+    how_scored,
+    scoring_notes,
     skip_facts,
     skip_notes,
     skipped_runs,
     whole_runs,
 )
-from gardenpath.runs.results import Results
-from gardenpath.runs.run import Run
-from gardenpath.runs.scoring import (
+from gardenpath.runs.suite_tables import (
     Measured,
+    SuiteTables,
     exact_grammars,
-    how_scored,
-    marked,
     measured_run,
     measured_scorer,
     measured_table,
-    scorer_name,
-    scoring_notes,
-)
-from gardenpath.runs.suite_tables import (
-    SuiteTables,
     parse_table,
+    scorer_name,
     selected,
     sentences_in,
     suite_tables,
+    with_boundary_column,
     word_pair_rows,
 )
 from gardenpath.runs.text import require_known, unknown_words
 from gardenpath.settings.schema import ProcessCount, plain
 from gardenpath.store.run_folder import METRICS_FILE, RunStatus
-from gardenpath.util import Words
 
 # A run, or any other model.
 Subject = Run | Scorer
@@ -118,31 +121,30 @@ def evaluate(
     is set.
     """
     skipped = skipped_runs(subjects if isinstance(subjects, Iterable) else ())
-    models = _whole(_as_list(subjects), skipped)
-    name_variants([one for one in models if isinstance(one, Run)])
-    _require_own_names(_as_suites(suites))
+    models = _as_list(subjects)
+    whole = whole_runs([model for model in models if isinstance(model, Run)], skipped)
+    models = [model for model in models if not isinstance(model, Run) or model in whole]
+    name_variants(whole)
     chosen = suitable(_as_suites(suites), models)
     knowers = {
-        suite.language: [_knows(one) for one in models if _fits(one, suite.language)]
+        suite.language: [
+            getattr(model, "knows", lambda _: True)
+            for model in models
+            if _fits(model, suite.language)
+        ]
         for suite in chosen
     }
     chosen = selected(chosen, knowers, in_vocabulary=in_vocabulary, items=items)
     models = [model for model in models if any(_fits(model, suite.language) for suite in chosen)]
     _require_different(models)
-    how = how_scored(one for one in models if isinstance(one, Run))
-    require_known(
-        [
-            unknown_words(one, sentences_in(chosen, one.language))
-            for one in models
-            if isinstance(one, Run)
-        ],
-        allow_unknown=allow_unknown,
-    )
-    _spread(models, chosen, parsed_items, processes)
-    measured = _measured(models, chosen, parsed_items, skipped)
-    names = tuple(one.name for one in measured)
-    scored = {one.run for one in names}
-    runs = [one for one in models if isinstance(one, Run) and one.name.run in scored]
+    runs = [model for model in models if isinstance(model, Run)]
+    how = how_scored(runs)
+    unknown = [unknown_words(run, sentences_in(chosen, run.language)) for run in runs]
+    require_known(unknown, allow_unknown=allow_unknown)
+    measured = _measured(models, chosen, parsed_items, processes, skipped)
+    names = tuple(model.name for model in measured)
+    scored = {name.run for name in names}
+    runs = [run for run in runs if run.name.run in scored]
     if in_vocabulary:
         measured += exact_grammars(runs, lambda language: sentences_in(chosen, language))
     searches = dict.fromkeys(search_in_words(plain(r.search)) for r in runs if r.is_syntactic)
@@ -150,7 +152,7 @@ def evaluate(
     tables = suite_tables(chosen, measured, ties=rule)
     if parsed_items:
         tables = _with_opening(tables, chosen, runs)
-    tables = marked(tables, how)
+    tables = with_boundary_column(tables, how)
     return Results(
         title=title,
         suites=tuple(chosen),
@@ -159,27 +161,16 @@ def evaluate(
         how=how,
         skipped=tuple(skipped),
         word_pairs=word_pair_rows(chosen, runs),
-        curves=tuple(curve for run in runs if (curve := _curve(run)) is not None),
+        curves=[curve for run in runs if (curve := _curve(run)) is not None],
         search="; ".join(searches) or None,
         about={
             "runs": {run.name.run: run.folder.known_fingerprint() for run in runs},
-            "boundary": {name: one.boundary for name, one in how.items() if one.boundary},
+            "boundary": {run: words.boundary for run, words in how.items() if words.boundary},
             **skip_facts(skipped),
         },
         min_items=min_items,
         ties=rule,
     )
-
-
-def _require_own_names(suites: Sequence[Suite]) -> None:
-    """Refuse different suites of one name: their items could not be told apart in the results."""
-    seen: dict[str, Suite] = {}
-    for suite in suites:
-        if seen.setdefault(suite.name, suite) is not suite:
-            raise GardenpathError(
-                f"two suites are called {suite.name!r}, so that their items cannot be told apart; "
-                "change name: in one of their files (a table without one has the name of its file)"
-            )
 
 
 def score(
@@ -200,7 +191,6 @@ def score(
     """
     rule = tie_rule(ties)
     chosen = _as_suites(suites)
-    _require_own_names(chosen)
     measured = measured_table(surprisals, sentences_in(chosen, None))
     return Results(
         title=title,
@@ -242,6 +232,13 @@ def _as_suites(suites: Suite | Sequence[Suite]) -> list[Suite]:
         raise GardenpathError("no suites are given")
     if not all(isinstance(suite, Suite) for suite in listed):
         raise TypeError("give suites, as gp.suites('reflexives') and gp.read_suite(file) return")
+    seen: dict[str, Suite] = {}
+    for suite in listed:
+        if seen.setdefault(suite.name, suite) is not suite:
+            raise GardenpathError(
+                f"two suites are called {suite.name!r}, so that their items cannot be told apart; "
+                "change name: in one of their files (a table without one has the name of its file)"
+            )
     return listed
 
 
@@ -265,26 +262,26 @@ def _fits(subject: Subject, language: str) -> bool:
     return _language(subject) in (None, language)
 
 
-def _knows(subject: Subject) -> Any:
-    return getattr(subject, "knows", lambda _: True)
-
-
-def _whole(models: Sequence[Subject], skipped: list[RunStatus]) -> list[Subject]:
-    """Return the models without damaged runs."""
-    runs = whole_runs([subject for subject in models if isinstance(subject, Run)], skipped)
-    return [model for model in models if not isinstance(model, Run) or model in runs]
-
-
-def _spread(
+def _measured(
     models: Sequence[Subject],
     suites: Sequence[Suite],
     parsed_items: int,
     processes: ProcessCount | None,
-) -> None:
-    """Let several processes, if asked for, score the sentences of all runs into the store."""
+    skipped: list[RunStatus],
+) -> list[Measured]:
+    """Return the surprisals of all models, in their order, without those of damaged runs.
+
+    Several processes, if they are wanted, score the sentences of all runs into the store before.
+    """
     from gardenpath.runs.processes import ScoringJob, spread_jobs
 
-    parsed, matters = _parsed(suites, parsed_items), critical_positions(suites)
+    parsed = {  # the sentences whose partial parses the report shows
+        variant.words
+        for suite in suites
+        for item in suite.items[:parsed_items]
+        for variant in item.variants
+    }
+    matters = critical_positions(suites)
     runs = [model for model in models if isinstance(model, Run)]
     jobs = [
         ScoringJob(run, sentences_in(suites, run.language), parsed=parsed, matters=matters)
@@ -292,40 +289,20 @@ def _spread(
     ]
     spread_jobs(jobs, processes)
 
-
-def _measured(
-    models: Sequence[Subject],
-    suites: Sequence[Suite],
-    parsed_items: int,
-    skipped: list[RunStatus],
-) -> list[Measured]:
-    parsed, matters = _parsed(suites, parsed_items), critical_positions(suites)
-
     def measured(run: Run) -> Measured:
         sentences = sentences_in(suites, run.language)
         with words_progress(str(run.path), sum(map(len, sentences))) as on_words:
             wanted = [words for words in sentences if words in parsed]
             return measured_run(run, sentences, parsed=wanted, on_words=on_words, matters=matters)
 
-    runs = [model for model in models if isinstance(model, Run)]
-    others = {
-        id(subject): measured_scorer(subject, sentences_in(suites, _language(subject)))
-        for subject in models
-        if not isinstance(subject, Run)
+    of_all = {
+        id(model): measured_scorer(model, sentences_in(suites, _language(model)))
+        for model in models
+        if not isinstance(model, Run)
     }
-    of_runs = each_whole(track_runs(runs, "scoring runs"), measured, skipped)
-    of_all = {**others, **{id(run): subject for run, subject in of_runs}}
-    return [of_all[id(subject)] for subject in models if id(subject) in of_all]
-
-
-def _parsed(suites: Sequence[Suite], items: int) -> set[Words]:
-    """Return the sentences whose partial parses the report shows."""
-    return {
-        variant.words
-        for suite in suites
-        for item in suite.items[:items]
-        for variant in item.variants
-    }
+    for run, of_run in each_whole(track_runs(runs, "scoring runs"), measured, skipped):
+        of_all[id(run)] = of_run
+    return [of_all[id(model)] for model in models if id(model) in of_all]
 
 
 def _with_opening(tables: SuiteTables, suites: Sequence[Suite], runs: Sequence[Run]) -> SuiteTables:

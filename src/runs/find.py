@@ -1,35 +1,46 @@
-"""Find the runs at or below folders that can be evaluated, and name the others."""
+"""Get runs: load one, find all below some folders, or adopt models that others trained.
+
+This is where ``gp.load``, ``gp.find``, ``gp.adopt``, ``run=`` and ``task=adopt`` begin, with
+references such as ``run=hf:gpt2`` too. Folders that cannot be evaluated are named with the reason,
+never passed over in silence. Finding reads no weights and needs no torch.
+"""
 
 from __future__ import annotations
 
 import atexit
 import functools
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from gardenpath.data.readers.base import TableColumns
 from gardenpath.data.sentence import Split
 from gardenpath.data.words.pieces import BoundaryChoice
-from gardenpath.errors import DamagedRunError, RunError
+from gardenpath.errors import ConfigError, DamagedRunError, GardenpathError, RunError
 from gardenpath.eval.search.settings import SearchSettings
-from gardenpath.runs.adopting import adopted_reference, reference_of
-from gardenpath.runs.run import Run
-from gardenpath.runs.text import Given
+from gardenpath.models.family import AdoptedSettings
+from gardenpath.models.registry import ADOPTED
+from gardenpath.runs.run import Run, each_whole
+from gardenpath.runs.text import Given, stacked
 from gardenpath.settings.schema import (
     ProcessCount,
     flat_settings,
     nearest,
     plain,
+    read,
     short_names,
     written_value,
 )
+from gardenpath.settings.train import AdoptedRunSettings, Paths
+from gardenpath.store.files import digest
+from gardenpath.store.run_claim import Existing, claim
 from gardenpath.store.run_folder import (
-    HARMLESS,
+    ADOPTED_RESULT,
     RunFolder,
     RunStatus,
     find_statuses,
@@ -38,7 +49,7 @@ from gardenpath.store.run_folder import (
     run_status,
 )
 from gardenpath.store.surprisals import SurprisalStore
-from gardenpath.util import file_stem, plural
+from gardenpath.util import file_stem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,41 +58,165 @@ if TYPE_CHECKING:
 
 # Skipped folders that an error message lists.
 _MOST_LISTED = 5
+# Name of the corpus of a model that others trained, unless another is given.
+ELSEWHERE = "elsewhere"
+
+# hf:gpt2, arpa:models/news.arpa
+_REFERENCE = re.compile(r"([a-z]+):(.+)", re.DOTALL)
+_DIGITS = 10
+# Raise it whenever the folders of references have other files or settings.
+_FOLDER_FORMAT = 2
 
 
-def runs_below(
-    roots: Sequence[Path], make: Callable[[Path], Run], *, unfinished: bool
-) -> tuple[list[Run], list[RunStatus]]:
-    """Return the runs at or below folders, and the folders that were skipped.
+class Runs(list[Run]):
+    """A list of runs, whose tables are concatenated.
 
-    With ``unfinished``, runs that were stopped are included if they have weights. There must be a
-    run in each folder. A folder that is itself a run must be usable.
+    ``skipped`` are the run folders that were left out, with the reason.
     """
+
+    def __init__(self, runs: Iterable[Run] = (), *, skipped: Iterable[RunStatus] = ()) -> None:
+        super().__init__(runs)
+        self.skipped = list(skipped)
+
+    def surprisal(
+        self,
+        text: Given,
+        *,
+        end: bool = True,
+        allow_unknown: bool = False,
+        columns: TableColumns = "all",
+    ) -> pd.DataFrame:
+        """Return the surprisals of all runs in one table; damaged ones are added to ``skipped``.
+
+        Columns of a search are empty for runs without one (see :meth:`Run.surprisal`).
+        """
+        tables = each_whole(
+            self,
+            lambda run: run.surprisal(text, end=end, allow_unknown=allow_unknown, columns=columns),
+            self.skipped,
+        )
+        return stacked([frame for _, frame in tables])
+
+    def perplexity(
+        self,
+        split: Split = "test",
+        *,
+        marginal_sentences: int | None = None,
+        data: DataSettings | None = None,
+        allow_unknown: bool = False,
+    ) -> pd.DataFrame:
+        """Return the perplexities of all runs in one table, on their own corpora or on ``data``."""
+        from gardenpath.runs.perplexity import perplexities_of_runs
+
+        return perplexities_of_runs(
+            self,
+            split=split,
+            marginal_sentences=marginal_sentences,
+            data=data,
+            allow_unknown=allow_unknown,
+        )
+
+
+def load(
+    path: str | Path,
+    *,
+    device: str = "auto",
+    search: SearchSettings | None = None,
+    cache: str | Path | None = None,
+    processes: ProcessCount | None = None,
+    unfinished: bool = False,
+    boundary: BoundaryChoice = "auto",
+) -> Run:
+    """Load the run in a folder; one that is not a run, damaged or not finished is refused.
+
+    A model that others trained can be loaded without a run folder by its kind and its source, as in
+    ``hf:gpt2``. ``boundary`` says how pieces make words, for models over pieces: ``next``,
+    ``leading``, ``none``, or what fits the model (``auto``).
+    ``cache`` is a file in which log probabilities are stored, so that nothing is computed twice.
+    ``processes`` is the number of processes, of one thread each, that compute them; None computes
+    in this process with all its threads, ``auto`` starts processes for long searches on a CPU.
+    With ``unfinished``, a run that was stopped is loaded with its best weights so far, unless its
+    training diverged; tables mark it.
+    """
+    run = Run(
+        _folder_of(path, cache),
+        device=device,
+        search=search,
+        store=None if cache is None else SurprisalStore(Path(cache)),
+        processes=processes,
+        boundary=boundary,
+    )
+    if not is_run_like(run.path):
+        raise DamagedRunError(f"{run.path}: not a run folder: it has no config.yaml of a run")
+    status = run_status(run.folder)
+    if not _is_usable(status, unfinished):
+        raise _unusable(status)
+    _ = run.settings
+    return run
+
+
+def find(
+    *roots: str | Path,
+    device: str = "auto",
+    search: SearchSettings | None = None,
+    cache: str | Path | None = None,
+    processes: ProcessCount | None = None,
+    unfinished: bool = False,
+    boundary: BoundaryChoice = "auto",
+) -> Runs:
+    """Return all finished runs at or below folders, sorted by path; at least one in each folder.
+
+    A run that is below two of the folders, and a copy of a run, is returned once. Links to folders
+    are followed. ``skipped`` of the returned list names the folders that were left out: unfinished
+    runs (included with ``unfinished``, if they have weights), damaged ones and copies. A folder
+    that is itself a run must be usable. ``processes``, ``boundary`` and references such as
+    ``hf:gpt2`` as in :func:`load`.
+    """
+    store = None if cache is None else SurprisalStore(Path(cache))
+    folders = [_folder_of(root, cache) for root in roots]
     runs: list[Run] = []
     skipped: list[RunStatus] = []
-    for status in find_statuses(*roots, partial=unfinished):
-        if status.state != "done" and not (unfinished and status.is_partial):
+    for status in find_statuses(*folders, partial=unfinished):
+        if not _is_usable(status, unfinished):
             skipped.append(status)
             continue
-        run = make(status.folder.path)
+        run = Run(
+            status.folder.path,
+            device=device,
+            search=search,
+            store=store,
+            processes=processes,
+            boundary=boundary,
+        )
         try:
             _ = run.settings
         except DamagedRunError as error:
             skipped.append(replace(status, state="damaged", reason=str(error)))
         else:
             runs.append(run)
-    for root in roots:
-        _require_any(root, runs, skipped)
-    return runs, skipped
+    for folder in folders:
+        _require_any(folder, runs, skipped)
+    name_variants(runs)
+    return Runs(runs, skipped=skipped)
 
 
-def require_usable(folder: RunFolder, *, unfinished: bool) -> None:
-    """Raise an error if a run cannot be evaluated."""
-    if not is_run_like(folder.path):
-        raise DamagedRunError(f"{folder.path}: not a run folder: it has no config.yaml of a run")
-    status = run_status(folder)
-    if status.state != "done" and not (unfinished and status.is_partial):
-        raise _unusable(status)
+def _folder_of(root: str | Path, cache: str | Path | None) -> Path:
+    """Return a folder of runs; a model that is named by its kind is adopted first.
+
+    Its run folder is next to the stored log probabilities or, if none are stored, temporary.
+    """
+    if reference_of(root) is None:
+        return Path(root)
+    place = _temporary_place() if cache is None else Path(cache).parent / "adopted"
+    return adopted_reference(str(root), place)
+
+
+@functools.cache
+def _temporary_place() -> Path:
+    """A folder that is removed when the process ends."""
+    place = Path(tempfile.mkdtemp(prefix="gardenpath-adopted-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return place
 
 
 def require_named(roots: Sequence[str | Path], skipped: Sequence[RunStatus]) -> None:
@@ -94,26 +229,20 @@ def require_named(roots: Sequence[str | Path], skipped: Sequence[RunStatus]) -> 
 
 def _require_any(root: Path, runs: Sequence[Run], skipped: Sequence[RunStatus]) -> None:
     require_named([root], skipped)
-    if any(_is_below(run.path, root) for run in runs):
-        return
-    if any(
-        left_out.state == "copy" and _is_below(left_out.folder.path, root) for left_out in skipped
-    ):
+    copies = [status.folder for status in skipped if status.state == "copy"]
+    if any(_is_below(folder.path, root) for folder in (*(run.folder for run in runs), *copies)):
         return
     if any(status.state == "done" for status in find_statuses(root)):
         return  # a link to a run below another folder
+    problem = ""
     if not root.is_dir():
-        problem = "is not a folder" if root.exists() else "does not exist"
-        raise RunError(
-            f"{root}: no finished runs at or below this folder: it {problem}{_beside(root)}; train "
-            "one with 'python train.py', or name another folder (run=)"
-        )
-    reasons = [left_out.reason for left_out in skipped if _is_below(left_out.folder.path, root)]
+        problem = f": it {'is not a folder' if root.exists() else 'does not exist'}{_beside(root)}"
+    reasons = [status.reason for status in skipped if _is_below(status.folder.path, root)]
     listed = "".join(f"\n  - {reason}" for reason in reasons[:_MOST_LISTED])
     more = f"\n  - … {len(reasons) - _MOST_LISTED} more" * (len(reasons) > _MOST_LISTED)
     raise RunError(
-        f"{root}: no finished runs at or below this folder; train one with 'python train.py', or "
-        f"name another folder (run=){listed}{more}"
+        f"{root}: no finished runs at or below this folder{problem}; train one with "
+        f"'python train.py', or name another folder (run=){listed}{more}"
     )
 
 
@@ -132,6 +261,10 @@ def _beside(root: Path) -> str:
 def _is_below(path: Path, root: Path) -> bool:
     """Whether a path is below a folder, by its name or by its real place."""
     return path.is_relative_to(root) or Path(real_place(path)).is_relative_to(real_place(root))
+
+
+def _is_usable(status: RunStatus, unfinished: bool) -> bool:
+    return status.state == "done" or (unfinished and status.is_partial)
 
 
 def _unusable(status: RunStatus) -> RunError:
@@ -165,10 +298,18 @@ def name_variants(runs: Sequence[Run]) -> None:
     """Name the settings in which runs of one model and corpus differ: ``lstm (size=tiny)``."""
     groups: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
-        settings = run.settings
-        groups.setdefault((settings.model.name, run.corpus), []).append(run)
+        groups.setdefault((run.settings.model.name, run.corpus), []).append(run)
     for members in groups.values():
-        decisive = [_decisive(run) for run in members]
+        decisive = [
+            {
+                name: value
+                for name, value in flat_settings(plain(run.settings)).items()
+                if name.startswith(_DECISIVE)
+                and name not in _MACHINE
+                and name.rpartition(".")[2] != _FOLDER
+            }
+            for run in members
+        ]
         if len(members) > 1:
             _tell_corpora_apart(members, decisive)
         for run, variant in zip(members, _variants(decisive), strict=True):
@@ -215,247 +356,129 @@ def _variants(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _decisive(run: Run) -> dict[str, Any]:
-    return {
-        name: value
-        for name, value in flat_settings(plain(run.settings)).items()
-        if name.startswith(_DECISIVE)
-        and name not in _MACHINE
-        and name.rpartition(".")[2] != _FOLDER
-    }
-
-
-# ----------------------------------------------------------------------------
-# Evaluate several runs, and go on without those that turn out to be damaged.
-
-
-_Found = TypeVar("_Found")
-
-
-def each_whole(
-    runs: Iterable[Run], act: Callable[[Run], _Found], skipped: list[RunStatus]
-) -> list[tuple[Run, _Found]]:
-    """Return the result of ``act`` for each run; damaged runs are added to ``skipped``.
-
-    If all runs are damaged, or the only one, the first error is raised.
-    """
-    results: list[tuple[Run, _Found]] = []
-    errors: list[DamagedRunError] = []
-    for run in runs:
-        try:
-            results.append((run, act(run)))
-        except DamagedRunError as error:
-            errors.append(error)
-            skipped.append(RunStatus(folder=run.folder, state="damaged", reason=str(error)))
-    if errors and not results:
-        raise errors[0]
-    return results
-
-
-def whole_runs(runs: Iterable[Run], skipped: list[RunStatus]) -> list[Run]:
-    """Return the runs whose files have their checksums; the others are added to ``skipped``."""
-    return [run for run, _ in each_whole(runs, lambda member: member.verify(), skipped)]
-
-
-def skipped_runs(runs: Iterable[object]) -> list[RunStatus]:
-    """Return the runs that were left out when a list of runs was made."""
-    return list(getattr(runs, "skipped", ()))
-
-
-def skip_notes(skipped: Sequence[RunStatus]) -> tuple[str, ...]:
-    """Return a note for each skipped run."""
-    return tuple(f"skipped ({status.state}): {status.reason}" for status in skipped)
-
-
-def skip_facts(skipped: Sequence[RunStatus]) -> dict[str, dict[str, str]]:
-    """Return what a manifest says of skipped runs; nothing if there are none."""
-    facts = {str(status.folder.path): f"{status.state}: {status.reason}" for status in skipped}
-    return {"skipped": facts} if facts else {}
-
-
-def skip_counts(skipped: Sequence[RunStatus]) -> str:
-    """Return a text such as ``3 run folders skipped: 1 damaged, 2 unfinished``."""
-    counts: Mapping[str, int] = {
-        state: sum(status.state == state for status in skipped)
-        for state in dict.fromkeys(status.state for status in skipped)
-    }
-    listed = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-    return f"{plural(len(skipped), 'run folder')} skipped: {listed}"
-
-
-def damaged_among(skipped: Iterable[RunStatus]) -> list[RunStatus]:
-    """Return the skipped runs that should have been evaluated."""
-    return [status for status in skipped if status.state not in HARMLESS]
-
-
-# ----------------------------------------------------------------------------
-# Load trained models from folders: one, or all at or below some folders.
-
-
-class Runs(list[Run]):
-    """A list of runs, whose tables are concatenated.
-
-    ``skipped`` are the run folders that were left out, with the reason.
-    """
-
-    def __init__(self, runs: Iterable[Run] = (), *, skipped: Iterable[RunStatus] = ()) -> None:
-        super().__init__(runs)
-        self.skipped = list(skipped)
-
-    def surprisal(
-        self,
-        text: Given,
-        *,
-        end: bool = True,
-        allow_unknown: bool = False,
-        columns: TableColumns = "all",
-    ) -> pd.DataFrame:
-        """Return the surprisals of all runs in one table; damaged ones are added to ``skipped``.
-
-        Columns of a search are empty for runs without one (see :meth:`Run.surprisal`).
-        """
-        from gardenpath.runs.text import stacked
-
-        tables = each_whole(
-            self,
-            lambda run: run.surprisal(text, end=end, allow_unknown=allow_unknown, columns=columns),
-            self.skipped,
-        )
-        return stacked([frame for _, frame in tables])
-
-    def perplexity(
-        self,
-        split: Split = "test",
-        *,
-        marginal_sentences: int | None = None,
-        data: DataSettings | None = None,
-        allow_unknown: bool = False,
-    ) -> pd.DataFrame:
-        """Return the perplexities of all runs in one table, on their own corpora or on ``data``."""
-        from gardenpath.runs.perplexity import perplexities_of_runs
-
-        return perplexities_of_runs(
-            self,
-            split=split,
-            marginal_sentences=marginal_sentences,
-            corpora=[] if data is None else [data],
-            allow_unknown=allow_unknown,
-        )
-
-
-def load(
-    path: str | Path,
-    *,
-    device: str = "auto",
-    search: SearchSettings | None = None,
-    cache: str | Path | None = None,
-    processes: ProcessCount | None = None,
-    unfinished: bool = False,
-    boundary: BoundaryChoice = "auto",
-) -> Run:
-    """Load the run in a folder; one that is not a run, damaged or not finished is refused.
-
-    A model that others trained can be loaded without a run folder by its kind and its source, as in
-    ``hf:gpt2``. ``boundary`` says how pieces make words, for models over pieces: ``next``,
-    ``leading``, ``none``, or what fits the model (``auto``).
-    ``cache`` is a file in which log probabilities are stored, so that nothing is computed twice.
-    ``processes`` is the number of processes, of one thread each, that compute them; None computes
-    in this process with all its threads, ``auto`` starts processes for long searches on a CPU.
-    With ``unfinished``, a run that was stopped is loaded with its best weights so far, unless its
-    training diverged; tables mark it.
-    """
-    run = Run(
-        _folder_of(path, cache),
-        device=device,
-        search=search,
-        store=_store(cache),
-        processes=processes,
-        boundary=boundary,
-    )
-    require_usable(run.folder, unfinished=unfinished)
-    _ = run.settings
-    return run
-
-
-def find(
-    *roots: str | Path,
-    device: str = "auto",
-    search: SearchSettings | None = None,
-    cache: str | Path | None = None,
-    processes: ProcessCount | None = None,
-    unfinished: bool = False,
-    boundary: BoundaryChoice = "auto",
-) -> Runs:
-    """Return all finished runs at or below folders, sorted by path; at least one in each folder.
-
-    A run that is below two of the folders, and a copy of a run, is returned once. Links to folders
-    are followed. ``skipped`` of the returned list names the folders that were left out: unfinished
-    runs (included with ``unfinished``, if they have weights), damaged ones and copies. A folder
-    that is itself a run must be usable. ``processes``, ``boundary`` and references such as
-    ``hf:gpt2`` as in :func:`load`.
-    """
-    store = _store(cache)
-
-    def make(path: Path) -> Run:
-        return Run(
-            path,
-            device=device,
-            search=search,
-            store=store,
-            processes=processes,
-            boundary=boundary,
-        )
-
-    folders = [_folder_of(root, cache) for root in roots]
-    runs, skipped = runs_below(folders, make, unfinished=unfinished)
-    name_variants(runs)
-    return Runs(runs, skipped=skipped)
-
-
-def _folder_of(root: str | Path, cache: str | Path | None) -> Path:
-    """Return a folder of runs; a model that is named by its kind is adopted first.
-
-    Its run folder is next to the stored log probabilities or, if none are stored, temporary.
-    """
-    if reference_of(root) is None:
-        return Path(root)
-    place = _temporary_place() if cache is None else Path(cache).parent / "adopted"
-    return adopted_reference(str(root), place)
-
-
-@functools.cache
-def _temporary_place() -> Path:
-    """A folder that is removed when the process ends."""
-    place = Path(tempfile.mkdtemp(prefix="gardenpath-adopted-"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    return place
-
-
-def _store(cache: str | Path | None) -> SurprisalStore | None:
-    return None if cache is None else SurprisalStore(Path(cache))
-
-
-# ----------------------------------------------------------------------------
-# Names for files that tasks write for each of several runs.
-
-
 def file_places(runs: Sequence[Run]) -> list[Path]:
     """Return the beginning of the file names of each run: corpus, model and random seed.
 
     Runs that agree in all three are distinguished by the parts of their paths that differ.
     """
     # The names come from run folders, which may be those of others.
-    named = [
-        (named_run.name.corpus, named_run.settings.model.name + named_run.mark, named_run.name.seed)
-        for named_run in runs
+    stems = [
+        file_stem(f"{run.name.corpus}_{run.settings.model.name}{run.mark}_seed{run.name.seed}")
+        for run in runs
     ]
-    stems = [file_stem(f"{corpus}_{model}_seed{seed}") for corpus, model, seed in named]
     places = []
     for run, stem in zip(runs, stems, strict=True):
-        namesakes = [
-            named_run.path for named_run, other in zip(runs, stems, strict=True) if other == stem
-        ]
-        shared = os.path.commonpath(namesakes)
-        is_alone = len(namesakes) == 1
-        places.append(Path(stem) if is_alone else run.path.relative_to(shared) / stem)
+        namesakes = [other.path for other, its in zip(runs, stems, strict=True) if its == stem]
+        within = run.path.relative_to(os.path.commonpath(namesakes)) if len(namesakes) > 1 else ""
+        places.append(Path(within) / stem)
     return places
+
+
+# ----------------------------------------------------------------------------
+# Adopt models that others trained: write run folders for them, which are runs like any other.
+#
+# What a kind of model is, its family says (``adopted``, or ARPA files in ``models.ngram``).
+
+
+def adopt(
+    model: str | AdoptedSettings,
+    source: str | Path,
+    *,
+    run_dir: str | Path | None = None,
+    corpus: str = ELSEWHERE,
+    seed: int = 1,
+    existing: Existing = "refuse",
+    **settings: Any,
+) -> Run:
+    """Write a run folder for a model that others trained, and load it.
+
+    ``model`` is its kind: ``hf``, ``masked``, ``grnn``, ``arpa`` or ``table``; ``source`` is its
+    file, its folder or its name on the Hugging Face hub. ``settings`` are those of the kind, such
+    as ``bos="none"``; ``name`` is that of the model in tables, ``language`` that of the suites on
+    which it is scored, ``corpus`` that of the corpus it was trained on. By default the folder is
+    ``runs/adopted/<name>``.
+    """
+    wanted = model if isinstance(model, AdoptedSettings) else settings_of(model, settings)
+    with tempfile.TemporaryDirectory(prefix="gardenpath-") as stage:
+        adopted = _adopted(wanted, str(source), Path(stage))
+        folder = Path(run_dir or Path(Paths().runs) / "adopted" / file_stem(adopted.name))
+        _write(folder, adopted, Path(stage), corpus=corpus, seed=seed, existing=existing)
+    return Run(folder)
+
+
+def settings_of(family: str, settings: Mapping[str, Any]) -> AdoptedSettings:
+    """Return the settings of a kind of models; those of its network need no prefix."""
+    if family not in ADOPTED:
+        raise ConfigError([f"model={family}: cannot be adopted; {nearest(family, ADOPTED)}"])
+    kind = ADOPTED[family].settings
+    own = {name: value for name, value in settings.items() if name in ("name", "language")}
+    network = {name: value for name, value in settings.items() if name not in own}
+    checked = read(kind, {"family": family, **own, "network": network}, place="model")
+    assert isinstance(checked, AdoptedSettings)
+    return checked
+
+
+def reference_of(text: str | Path) -> tuple[str, str] | None:
+    """Return kind and source of a reference such as ``hf:gpt2``; None for a path."""
+    match = _REFERENCE.fullmatch(str(text))
+    if match is None or match[1] not in ADOPTED or Path(str(text)).exists():
+        return None
+    return match[1], match[2]
+
+
+def adopted_reference(reference: str, place: Path) -> Path:
+    """Return the run folder of a reference such as ``hf:gpt2``, which is written below a folder.
+
+    The name of the run folder contains a hash of the files of the model, so that a model that has
+    changed is another run.
+    """
+    kind_and_source = reference_of(reference)
+    if kind_and_source is None:
+        raise GardenpathError(f"{reference}: write the kind of a model and its source: hf:gpt2")
+    with tempfile.TemporaryDirectory(prefix="gardenpath-") as stage:
+        adopted = _adopted(settings_of(kind_and_source[0], {}), kind_and_source[1], Path(stage))
+        paths = sorted(path for path in Path(stage).rglob("*") if path.is_file())
+        files = [(path.name, digest(path.read_bytes())) for path in paths]
+        content = (_FOLDER_FORMAT, plain(adopted), files)
+        key = digest(repr(content).encode())[:_DIGITS]
+        folder = place / f"{file_stem(adopted.name)}-{key}"
+        _write(folder, adopted, Path(stage), corpus=ELSEWHERE, seed=1, existing="skip")
+    return folder
+
+
+def name_of_source(source: str) -> str:
+    """Return the name of a model: that of its folder, of its file, or on the hub."""
+    path = Path(source.rstrip("/"))
+    # What follows a dot is an extension of files only: Qwen2.5-0.5B has none.
+    return (path.stem if path.is_file() else path.name) or source
+
+
+def _adopted(settings: AdoptedSettings, source: str, stage: Path) -> AdoptedSettings:
+    adopted = ADOPTED[settings.family].adopt(settings, source, stage)
+    if adopted.name:
+        return adopted
+    return replace(adopted, name=name_of_source(source))
+
+
+def _write(
+    folder: Path,
+    adopted: AdoptedSettings,
+    stage: Path,
+    *,
+    corpus: str,
+    seed: int,
+    existing: Existing,
+) -> None:
+    """Write a finished run folder with the files in ``stage``."""
+    config = plain(AdoptedRunSettings(model=adopted, corpus=corpus, seed=seed))
+    names = sorted(path.name for path in stage.iterdir())
+
+    def move_files(place: Path) -> None:
+        for name in names:
+            shutil.move(stage / name, place / name)
+
+    with claim(RunFolder(folder), config, existing=existing) as claimed:
+        if claimed.is_done:
+            return
+        claimed.begin(config, move_files)
+        claimed.finish({ADOPTED_RESULT: {"family": adopted.family}}, files=names)

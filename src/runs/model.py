@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from gardenpath.data.trees.legality import Strategy
     from gardenpath.data.words.pieces import Subwords
     from gardenpath.data.words.vocabulary import Vocabulary
-    from gardenpath.runs.scorers import LoadedScorer
+    from gardenpath.runs.computing import LoadedScorer
 
 MODEL_KEY_VERSION = 1
 
@@ -121,7 +121,7 @@ class Model(Protocol):
 
 
 class TrainedModel:
-    """A model that was trained here: a vocabulary, perhaps a segmentation, and weights."""
+    """A model that was trained here: vocabulary, pieces if any, and weights; see :class:`Model`."""
 
     measure: Measure = "surprisal"
     notes: tuple[str, ...] = ()
@@ -185,16 +185,15 @@ class TrainedModel:
             size=len(vocabulary),
             has_unknown=vocabulary.subword_hash is None,
             reads_text=False,
-            count=self._count_units,
+            count=lambda words: (
+                len(words)
+                if self.subwords is None
+                else sum(len(self.subwords.split(word)) for word in words)
+            ),
         )
-
-    def _count_units(self, words: Words) -> int:
-        subwords = self.subwords
-        return len(words) if subwords is None else sum(len(subwords.split(word)) for word in words)
 
     @functools.cached_property
     def boundary(self) -> Boundary | None:
-        """How pieces make words; None if the units are words."""
         if self.vocabulary.subword_hash is None:
             return None
         if self._boundary_choice == "leading" and self.is_syntactic:
@@ -250,7 +249,6 @@ class TrainedModel:
         )
 
     def verify(self) -> None:
-        """Raise an error if a file that determines numbers is damaged."""
         _ = self.vocabulary, self.subwords, self.weights_sha256
 
     def knows(self, word: str) -> bool:
@@ -285,14 +283,13 @@ class TrainedModel:
     def scorer(
         self, search: SearchSettings, device: torch.device, on_words: OnWords
     ) -> LoadedScorer:
-        """Return a scorer with the trained weights."""
-        from gardenpath.runs.scorers import make_scorer
+        from gardenpath.runs.computing import make_scorer
 
         return make_scorer(self, search, device, on_words=on_words)
 
 
 class AdoptedModel:
-    """A model that others trained, opened by its :class:`AdoptedFamily`."""
+    """A model that others trained, opened by its :class:`AdoptedFamily`; see :class:`Model`."""
 
     def __init__(
         self, folder: RunFolder, settings: AdoptedRunSettings, boundary: BoundaryChoice
@@ -319,7 +316,6 @@ class AdoptedModel:
 
     @property
     def measure(self) -> Measure:
-        """What the numbers are."""
         return self.family.measure
 
     @functools.cached_property
@@ -342,17 +338,14 @@ class AdoptedModel:
 
     @functools.cached_property
     def boundary(self) -> Boundary | None:
-        """How pieces make words; None if the units are words."""
         return self.family.boundary(self._model, self._boundary_choice)
 
     @functools.cached_property
     def notes(self) -> tuple[str, ...]:
-        """What readers of the results must know about how words were scored."""
         return self.family.notes(self._model, self.folder.path)
 
     @property
     def is_order_dependent(self) -> bool:
-        """Whether the score of a sentence depends on the sentences before it."""
         return self.family.is_order_dependent(self._model)
 
     @property
@@ -361,7 +354,6 @@ class AdoptedModel:
         return None
 
     def key(self, search: SearchSettings) -> str:
-        """Return a hash of everything that determines a number: the model and how it is used."""
         return fingerprint(
             "log_probs",
             MODEL_KEY_VERSION,
@@ -373,7 +365,6 @@ class AdoptedModel:
         )
 
     def verify(self) -> None:
-        """Raise an error if a file that determines numbers is damaged or has changed."""
         _ = self.identity
 
     @functools.cached_property
@@ -387,11 +378,9 @@ class AdoptedModel:
         )
 
     def knows(self, word: str) -> bool:
-        """Whether the model sees the word itself, not a symbol for unknown words."""
         return self._opened.knows(word)
 
     def seen_as(self, words: Sequence[str]) -> tuple[str, ...]:
-        """Return what the model sees for each word."""
         return tuple(self._opened.seen_as(words))
 
     @property
@@ -408,5 +397,4 @@ class AdoptedModel:
     def scorer(
         self, search: SearchSettings, device: torch.device, on_words: OnWords
     ) -> LoadedScorer:
-        """Return a scorer of words with this model."""
         return self._open(str(device), on_words)

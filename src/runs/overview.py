@@ -1,4 +1,8 @@
-"""What is known of a run from its files, while it may be training elsewhere."""
+"""A table of runs in any state: what their files say, while some may be training elsewhere.
+
+``task=runs``, sweeps and the playground show it. It reads settings, results and metrics only, no
+weights, and takes files that are damaged or half written for missing.
+"""
 
 from __future__ import annotations
 
@@ -65,25 +69,21 @@ def summary_of(status: RunStatus) -> RunSummary:
     folder = status.folder
     epochs, perplexity, seconds = _metrics(folder)
     result = _read_json(folder / RESULT_FILE) if status.state in ("done", "copy") else {}
+    try:
+        config = folder.config() if folder.is_begun else {}
+    except GardenpathError:  # it is damaged
+        config = {}
     return RunSummary(
         path=folder.path,
         status=status.state,
         reason=status.reason,
-        config=_config(folder),
+        config=config,
         epochs=epochs,
         valid_perplexity=_perplexity(result, "valid") or perplexity,
         test_perplexity=_perplexity(result, "test"),
         seconds=seconds if seconds is not None else _wall_clock(folder),
         bytes_on_disk=_bytes_below(folder.path),
     )
-
-
-def _config(folder: RunFolder) -> dict[str, Any]:
-    """Return the configuration; empty if there is none, or if it is damaged."""
-    try:
-        return folder.config() if folder.is_begun else {}
-    except GardenpathError:
-        return {}
 
 
 def _metrics(folder: RunFolder) -> tuple[int | None, float | None, float | None]:
@@ -153,8 +153,7 @@ _STYLES: dict[RunState, str] = {
 }
 # Settings with columns of their own, and settings that say nothing about a model.
 _SHOWN_ELSEWHERE = ("format", "data.name", "model.name", "seed", "run_dir", "paths", "logger",
-                    "trainer.progress", "trainer.checkpoint_steps", "existing", "resume",
-                    "overwrite")  # fmt: skip
+                    "trainer.progress", "trainer.checkpoint_steps", "existing")  # fmt: skip
 # Most columns of settings in the terminal; the CSV file has all.
 _MOST_SETTINGS = 6
 
@@ -196,8 +195,10 @@ def different_settings(states: Sequence[RunSummary]) -> dict[str, str]:
     """
     flat = [flat_settings(state.config) for state in states if state.config]
     names = list(dict.fromkeys(name for settings in flat for name in settings))
-    different = [name for name in names if _differs(name, flat)]
-    return short_names(different)
+    hidden = tuple(f"{name}." for name in _SHOWN_ELSEWHERE)
+    return short_names(
+        [name for name in names if not f"{name}.".startswith(hidden) and _differs(name, flat)]
+    )
 
 
 def overview_frame(states: Sequence[RunSummary]) -> pd.DataFrame:
@@ -205,23 +206,41 @@ def overview_frame(states: Sequence[RunSummary]) -> pd.DataFrame:
     import pandas as pd
 
     settings = different_settings(states)
-    return pd.DataFrame([_row(state, settings) for state in states])
+    rows = [
+        {
+            "run": str(state.path),
+            "model": state.setting("model.name"),
+            "corpus": state.setting("data.name"),
+            "seed": state.setting("seed"),
+            "status": state.status,
+            "reason": state.reason,
+            "epochs": state.epochs,
+            "valid_perplexity": state.valid_perplexity,
+            "test_perplexity": state.test_perplexity,
+            "seconds": None if state.seconds is None else round(state.seconds, 2),
+            "megabytes": round(state.bytes_on_disk / 1e6, 3),
+            **{name: state.setting(name) for name in settings},
+        }
+        for state in states
+    ]
+    return pd.DataFrame(rows)
 
 
-def overview_table(states: Sequence[RunSummary], *, title: str = "") -> FittedTable:
+def overview_table(states: Sequence[RunSummary]) -> FittedTable:
     """Return the table of runs for the terminal."""
     settings = dict(list(different_settings(states).items())[:_MOST_SETTINGS])
-    above, names = _common_folder([str(state.path) for state in states])
-    table = FittedTable(title or above, summary(states), box=SIMPLE_HEAD, elsewhere=RUNS.file)
+    above = os.path.commonpath([state.path.parent for state in states]) if states else ""
+    table = FittedTable(above, summary(states), box=SIMPLE_HEAD, elsewhere=RUNS.file)
     table.column("run")
     table.column("status")
     for name in settings.values():
         table.column(name, needed=False)
     for name in ("seed", "epochs", "valid ppl", "test ppl", "time", "size"):
         table.column(name, right=True, needed=name not in ("epochs", "time", "size"))
-    for name, state in zip(names, states, strict=True):
+    for state in states:
+        size = state.bytes_on_disk
         table.add_row(
-            name,
+            os.path.relpath(state.path, above or "."),
             Text(state.status, style=_STYLES[state.status]),
             *(_shown(state.setting(name)) for name in settings),
             _shown(state.setting("seed")),
@@ -229,7 +248,7 @@ def overview_table(states: Sequence[RunSummary], *, title: str = "") -> FittedTa
             _number(state.valid_perplexity),
             _number(state.test_perplexity),
             _duration(state.seconds),
-            _size_text(state.bytes_on_disk),
+            f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB",
         )
     return table
 
@@ -243,51 +262,22 @@ def summary(states: Sequence[RunSummary]) -> str:
 
 def reasons(states: Sequence[RunSummary]) -> list[str]:
     """Return one line for each run that is not done, with the reason."""
-    return [
-        f"{state.status}: {_with_path(state)}"
-        for state in states
-        if state.status != "done" and state.reason
-    ]
-
-
-def _with_path(state: RunSummary) -> str:
-    path = str(state.path)
-    return state.reason if path in state.reason else f"{path}: {state.reason}"
-
-
-def _common_folder(paths: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the folder that contains all runs, and the paths of the runs within it."""
-    above = os.path.commonpath([Path(place).parent for place in paths]) if paths else ""
-    return above, [os.path.relpath(path, above or ".") for path in paths]
-
-
-def _row(state: RunSummary, settings: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "run": str(state.path),
-        "model": state.setting("model.name"),
-        "corpus": state.setting("data.name"),
-        "seed": state.setting("seed"),
-        "status": state.status,
-        "reason": state.reason,
-        "epochs": state.epochs,
-        "valid_perplexity": state.valid_perplexity,
-        "test_perplexity": state.test_perplexity,
-        "seconds": None if state.seconds is None else round(state.seconds, 2),
-        "megabytes": round(state.bytes_on_disk / 1e6, 3),
-        **{name: state.setting(name) for name in settings},
-    }
+    lines = []
+    for state in states:
+        if state.status != "done" and state.reason:
+            whose = "" if str(state.path) in state.reason else f"{state.path}: "
+            lines.append(f"{state.status}: {whose}{state.reason}")
+    return lines
 
 
 def _differs(name: str, flat: Sequence[Mapping[str, Any]]) -> bool:
     """Whether runs of one model on one corpus have different values."""
-    if any(name == one or name.startswith(f"{one}.") for one in _SHOWN_ELSEWHERE):
-        return False
     first: dict[tuple[Any, Any], str] = {}
-    for one in flat:
-        group = (one.get("data.name"), one.get("model.name"))
-        if name in one and first.setdefault(group, str(one[name])) != str(one[name]):
-            return True
-    return False
+    return any(
+        first.setdefault((s.get("data.name"), s.get("model.name")), str(s[name])) != str(s[name])
+        for s in flat
+        if name in s
+    )
 
 
 def _shown(value: Any) -> str:
@@ -305,7 +295,3 @@ def _duration(seconds: float | None) -> str:
     if hours:
         return f"{hours}h{minutes % 60:02d}"
     return f"{minutes} min" if minutes else f"{seconds:.0f} s"
-
-
-def _size_text(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"

@@ -1,4 +1,9 @@
-"""Score the sentences of a corpus with the model of a run."""
+"""Score the sentences of corpora with runs: totals of a split, and perplexities with notes.
+
+``runs.training`` asks for the totals of the held-out splits, ``task=perplexity``, suites, studies
+and :meth:`Run.perplexity` for perplexities. Numbers of different vocabularies are shown with a
+note, never made comparable here; what a perplexity is, ``eval.perplexity`` says.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gardenpath.console import show_counting, track_runs, words_progress
-from gardenpath.data.arrays import Floats
 from gardenpath.data.corpus import BatchSettings, DataSettings
 from gardenpath.data.encoding import EncodedSplit
 from gardenpath.data.pcfg import ExactModel
@@ -35,9 +39,7 @@ from gardenpath.eval.perplexity import (
 from gardenpath.eval.search.settings import search_in_words
 from gardenpath.models.family import SyntacticFamily
 from gardenpath.models.scores import Totals
-from gardenpath.runs.find import each_whole, whole_runs
-from gardenpath.runs.run import Run
-from gardenpath.runs.scoring import how_scored, scoring_notes
+from gardenpath.runs.run import Run, each_whole, how_scored, scoring_notes, whole_runs
 from gardenpath.runs.text import require_known, unknown_words
 from gardenpath.settings.schema import plain
 from gardenpath.store.run_folder import RunStatus
@@ -47,7 +49,6 @@ from gardenpath.util import Words
 if TYPE_CHECKING:
     import pandas as pd
 
-    from gardenpath.models.sequential.scorer import SequentialScorer
 
 _BATCHES = BatchSettings(max_tokens=4096, max_sentences=64)
 # Number of sentences whose scores are held in memory.
@@ -63,27 +64,17 @@ def score_split(run: Run, preparation: Preparation, corpus: PreparedCorpus, spli
     scorer = run.scorer()
     assert isinstance(scorer, SequentialScorer)
     if run.vocabulary.content_hash == corpus.vocabulary.content_hash:
-        log_probs = _encoded_log_probs(scorer, corpus.split(split))
+        encoded = corpus.split(split)
+        bounds = itertools.pairwise([*range(0, len(encoded), SCORED_AT_ONCE), len(encoded)])
+        parts = (encoded.take(np.arange(start, end)) for start, end in bounds)
+        log_probs = itertools.chain.from_iterable(map(scorer.split_log_probs, parts))
     else:
         # A model from an ARPA file has its own vocabulary, and words that are rare in the corpus
         # are not part of the prepared corpus; only then the corpus is read again.
-        log_probs = _word_log_probs(scorer, preparation.sentences(split))
-    return _totals(log_probs)
-
-
-def _encoded_log_probs(scorer: SequentialScorer, encoded: EncodedSplit) -> Iterator[Floats]:
-    for begin in range(0, len(encoded), SCORED_AT_ONCE):
-        end = min(begin + SCORED_AT_ONCE, len(encoded))
-        yield from scorer.split_log_probs(encoded.take(np.arange(begin, end)))
-
-
-def _word_log_probs(scorer: SequentialScorer, sentences: Iterator[Sentence]) -> Iterator[Floats]:
-    while words := [sentence.words for sentence in itertools.islice(sentences, SCORED_AT_ONCE)]:
-        yield from scorer.word_log_probs(words)
-
-
-def _totals(log_probs: Iterator[Floats]) -> Totals:
-    word, end = 0.0, 0.0
+        texts = (sentence.words for sentence in preparation.sentences(split))
+        lists = iter(lambda: list(itertools.islice(texts, SCORED_AT_ONCE)), [])
+        log_probs = itertools.chain.from_iterable(map(scorer.word_log_probs, lists))
+    word = end = 0.0
     words = sentences = 0
     for scores in log_probs:
         word += float(scores[:-1].sum())
@@ -139,20 +130,19 @@ def perplexities_of_runs(
     *,
     split: Split = "test",
     marginal_sentences: int | None = None,
-    corpora: Sequence[DataSettings] = (),
+    data: DataSettings | None = None,
     allow_unknown: bool = False,
 ) -> pd.DataFrame:
     """Return one row per run (two for syntactic models), and rows for exact grammars.
 
-    With ``corpora``, every run is scored on each of these instead of its own corpus; one of which
-    a run does not know most words is refused, unless ``allow_unknown`` is set.
+    With ``data``, every run is scored on this corpus instead of its own; if a run does not know
+    most of its words, it is refused unless ``allow_unknown`` is set.
     """
-    members = list(runs)
     rows = perplexities(
-        members,
+        list(runs),
         split=split,
         marginal_sentences=marginal_sentences,
-        corpora=corpora,
+        corpora=[] if data is None else [data],
         skipped=getattr(runs, "skipped", None),
         allow_unknown=allow_unknown,
     )
@@ -180,29 +170,22 @@ def perplexities(
     """
     left_out = [] if skipped is None else skipped
     members = whole_runs(runs, left_out)
-    _require_probabilities(members)
-    for data in corpora:
-        yield _of_another_corpus(data, members, split, marginal_sentences, left_out, allow_unknown)
-    if corpora:
-        return
-    by_corpus = itertools.groupby(
-        sorted(members, key=lambda run: str(run.data)), key=lambda run: run.data
-    )
-    for data, grouped in by_corpus:
-        rows = list(grouped)
-        place = cache or Path(rows[0].trained.settings.paths.cache)
-        prepare = partial(data.preparation().prepare, place, processes=processes)
-        yield _of_own_corpus(data, rows, prepare, split, marginal_sentences, left_out)
-
-
-def _require_probabilities(runs: Sequence[Run]) -> None:
-    """Refuse masked models, and probabilities of words that are made in different ways."""
-    how_scored(runs)
-    if masked := [run for run in runs if run.measure == "pll"]:
+    how_scored(members)
+    if masked := [run for run in members if run.measure == "pll"]:
         raise RunError(
             f"{masked[0].path}: a masked model gives pseudo-log-likelihoods; there is no "
             "perplexity; name other runs with run="
         )
+    for data in corpora:
+        yield _of_another_corpus(data, members, split, marginal_sentences, left_out, allow_unknown)
+    if corpora:
+        return
+    members.sort(key=lambda run: str(run.data))
+    for data, grouped in itertools.groupby(members, key=lambda run: run.data):
+        of_corpus = list(grouped)
+        place = cache or Path(of_corpus[0].trained.settings.paths.cache)
+        prepare = partial(data.preparation().prepare, place, processes=processes)
+        yield _of_own_corpus(data, of_corpus, prepare, split, marginal_sentences, left_out)
 
 
 def _of_own_corpus(
@@ -215,18 +198,13 @@ def _of_own_corpus(
 ) -> CorpusPerplexities:
     corpus = prepare(progress=show_counting)
     sentences = [sentence.words for sentence in data.preparation().sentences(split)]
-    shared = _known_to_all(runs)
-    _spread([(run, sentences) for run in runs], limit)
 
-    def score(run: Run) -> list[ModelPerplexity]:
-        measured_splits = []
-        if run.is_syntactic:
-            joint = as_perplexity(joint_with_gold_trees(run, corpus, split))
-            measured_splits.append(_named(run, joint, sentences, JOINT))
-        return [*measured_splits, *_of_words(run, sentences, limit, shared)]
+    def joint(run: Run) -> ModelPerplexity:
+        totals = joint_with_gold_trees(run, corpus, split)
+        return _named(run, as_perplexity(totals), sentences, JOINT)
 
-    scored = each_whole(track_runs(runs, f"scoring {data.name}"), score, skipped)
-    measured = [one for _, found in scored for one in found]
+    texts = [(run, sentences) for run in runs]
+    measured = _measured(data.name, texts, joint, limit, _known_to_all(runs), skipped)
     notes = [*scoring_notes(runs), *_vocabulary_notes(runs, sentences)]
     return _compared(data, measured, [sentences], notes)
 
@@ -255,60 +233,66 @@ def _of_another_corpus(
     for form in forms.values():
         if all(form != known for known, _ in read):
             read.append((form, list(form.preparation().sentences(split))))
-    texts = [[sentence.words for sentence in sentences] for _, sentences in read]
-    unknown = [
-        unknown_words(run, text)
-        for run in fitting
-        for (form, _), text in zip(read, texts, strict=True)
-        if form == forms[run.path]
-    ]
+    own = {
+        run.path: next(text for form, text in read if form == forms[run.path]) for run in fitting
+    }
+    texts = [(run, [sentence.words for sentence in own[run.path]]) for run in fitting]
+    unknown = [unknown_words(run, words) for run, words in texts]
     require_known(unknown, allow_unknown=allow_unknown)
-    notes += [str(one) for one in unknown if one.unknown]
+    notes += [str(counts) for counts in unknown if counts.unknown]
+
+    def joint(run: Run) -> ModelPerplexity | None:
+        sentences = own[run.path]
+        missing = f"{run.path}: no joint perplexity:"
+        if any(sentence.tree is None for sentence in sentences):
+            notes.append(f"{missing} the corpus has no trees")
+            return None
+        try:
+            encoded = encode_with(sentences, run.vocabulary, run.trained.subwords)
+        except UnknownLabelsError as error:
+            notes.append(f"{missing} {error}")
+            return None
+        words = [sentence.words for sentence in sentences]
+        return _named(run, as_perplexity(joint_of(run, encoded)), words, JOINT)
+
     shared = _known_to_all(fitting) if len(read) == 1 else None
-    by_form = [(form, [one.words for one in found]) for form, found in read]
-    _spread(
-        [(run, next(w for form, w in by_form if form == forms[run.path])) for run in fitting], limit
-    )
-
-    def score(run: Run) -> list[ModelPerplexity]:
-        sentences = next(found for form, found in read if form == forms[run.path])
-        joint: list[ModelPerplexity] = []
-        if run.is_syntactic:
-            joint, note = _joint_elsewhere(run, sentences)
-            notes.extend(note)
-        return [*joint, *_of_words(run, [sentence.words for sentence in sentences], limit, shared)]
-
-    scored = each_whole(track_runs(fitting, f"scoring {data.name}"), score, skipped)
-    measured = [one for _, found in scored for one in found]
+    measured = _measured(data.name, texts, joint, limit, shared, skipped)
+    forms_read = [[sentence.words for sentence in sentences] for _, sentences in read]
     notes += scoring_notes(fitting)
-    notes += _vocabulary_notes(fitting, texts[0], has_shared=shared is not None)
-    return _compared(data, measured, texts, notes)
+    notes += _vocabulary_notes(fitting, forms_read[0], has_shared=shared is not None)
+    return _compared(data, measured, forms_read, notes)
 
 
-def _joint_elsewhere(
-    run: Run, sentences: Sequence[Sentence]
-) -> tuple[list[ModelPerplexity], list[str]]:
-    """Return the joint perplexity of another corpus's trees, or a note why there is none."""
-    missing = f"{run.path}: no joint perplexity:"
-    if any(member.tree is None for member in sentences):
-        return [], [f"{missing} the corpus has no trees"]
-    try:
-        encoded = encode_with(sentences, run.vocabulary, run.trained.subwords)
-    except UnknownLabelsError as error:
-        return [], [f"{missing} {error}"]
-    words = [sentence.words for sentence in sentences]
-    return [_named(run, as_perplexity(joint_of(run, encoded)), words, JOINT)], []
+def _measured(
+    corpus: str,
+    texts: Sequence[tuple[Run, Sequence[Words]]],
+    joint: Callable[[Run], ModelPerplexity | None],
+    limit: int | None,
+    is_shared: Callable[[str], bool] | None,
+    skipped: list[RunStatus],
+) -> list[ModelPerplexity]:
+    """Return the perplexities of runs on their sentences: joint, if they have one, and of words.
 
-
-def _spread(texts: Sequence[tuple[Run, Sequence[Words]]], limit: int | None) -> None:
-    """Let several processes, if the runs ask for them, score sentences into the store."""
+    Several processes, if the runs ask for them, score the sentences into the store before.
+    """
     from gardenpath.runs.processes import ScoringJob, spread_jobs
 
+    sentences = dict(
+        zip((run.path for run, _ in texts), (words for _, words in texts), strict=True)
+    )
     jobs = []
     for run, words in texts:
         chosen = words[:limit] if run.is_syntactic else words
         jobs.append(ScoringJob(run, chosen, matters=_no_word_matters(chosen)))
     spread_jobs(jobs)
+
+    def score(run: Run) -> list[ModelPerplexity]:
+        of_trees = joint(run) if run.is_syntactic else None
+        of_words = _of_words(run, sentences[run.path], limit, is_shared)
+        return of_words if of_trees is None else [of_trees, *of_words]
+
+    tracked = track_runs([run for run, _ in texts], f"scoring {corpus}")
+    return [row for _, rows in each_whole(tracked, score, skipped) for row in rows]
 
 
 def _no_word_matters(sentences: Sequence[Words]) -> Matters:
@@ -327,12 +311,13 @@ def _of_words(
         return []
     chosen = sentences[:limit] if run.is_syntactic else sentences
     with words_progress(f"scoring {run.path}", sum(map(len, chosen))) as on_words:
-        kept = _Kept(run.scored(chosen, on_words=on_words, matters=_no_word_matters(chosen)))
-    result = with_errors(measure(kept, chosen), chosen, kept.scored)
+        scored = run.scored(chosen, on_words=on_words, matters=_no_word_matters(chosen))
+    log_probs = [np.array(scored[tuple(words)].log_probs) for words in chosen]
+    result = with_errors(measure(log_probs, chosen), chosen, scored)
     row = _named(run, result, chosen, MARGINAL if run.is_syntactic else "")
     if is_shared is None:
         return [row]
-    of_shared = measure(kept, chosen, is_counted=is_shared)
+    of_shared = measure(log_probs, chosen, is_counted=is_shared)
     return [replace(row, shared_perplexity=of_shared.with_end)]
 
 
@@ -433,21 +418,13 @@ def _compared(
         sentences = texts[0]
         model = ExactModel(reader.rules)
         sizes = {len(sentences), *(row.result.sentences for row in measured)}
-        exact = {size: measure(model, sentences[:size]) for size in sizes}
+        exact = {
+            size: measure(model.word_log_probs(sentences[:size]), sentences[:size])
+            for size in sizes
+        }
         entropy = reader.rules.derivation_entropy_bits
         captions.insert(0, f"entropy of the grammar: {entropy:.2f} bits per sentence")
     return CorpusPerplexities(data.name, compare(data.name, measured, exact), "\n".join(captions))
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """A scorer that only looks up stored log probabilities."""
-
-    scored: dict[Words, Stored]
-
-    def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
-        """Return the log probability (nats) of each word and, last, of the end of each sentence."""
-        return [np.array(self.scored[tuple(words)].log_probs) for words in sentences]
 
 
 def as_perplexity(totals: Totals) -> Perplexity:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from gardenpath.console import console, words_progress
+from gardenpath.console import say, words_progress
 from gardenpath.data.sentence import OnWords
 from gardenpath.data.words.pieces import BoundaryChoice
 from gardenpath.errors import GardenpathError, RunError, ScoringStoppedError, StoppedError
@@ -124,7 +124,7 @@ def _key_of(run: Run, k_best: int | None) -> str:
     """Return the key under which scores or, with ``k_best``, parses are stored."""
     if k_best is None:
         return run.model_key
-    from gardenpath.runs.parsing import parses_key
+    from gardenpath.runs.computing import parses_key
 
     return parses_key(run, k_best)
 
@@ -143,8 +143,7 @@ class Computation:
     ) -> None:
         """Compute a chunk and store it."""
         # Imported here, because they load torch.
-        from gardenpath.runs.parsing import Parsing
-        from gardenpath.runs.scorers import Computing
+        from gardenpath.runs.computing import Computing, Parsing
 
         assert self.run.store is not None
         if self._compute is None:
@@ -348,10 +347,9 @@ def _spread_automatically(jobs: Sequence[ScoringJob]) -> None:
     try:
         _compute(searches, shards, count)
     except LostWorkerError as error:
-        console.print(
+        say(
             f"{error}. This process computes the rest alone.",
-            markup=False, highlight=False, soft_wrap=True,
-        )  # fmt: skip
+        )
 
 
 def _is_small(jobs: Sequence[ScoringJob], shards: Sequence[ScoringShard]) -> bool:

@@ -1,8 +1,12 @@
-"""Results of models on test suites: tables, statistics, and a report."""
+"""Results of models on test suites: tables, statistics, and a report, as one object and as files.
+
+``runs.evaluation`` and studies make :class:`Results`; tasks, ``gp.evaluate`` and ``gp.score`` give
+them to users. Statistics and figures are computed by ``eval`` when they are first needed, and
+``store`` writes folders whole or not at all.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +35,8 @@ from gardenpath.eval.suites.syntaxgym import (
     token_regions,
     word_regions,
 )
-from gardenpath.runs.scoring import HowScored, with_own_columns
+from gardenpath.runs.run import HowScored
+from gardenpath.runs.suite_tables import SuiteTables, suite_tables, with_own_columns
 from gardenpath.store.files import write_text
 from gardenpath.store.manifest import results_folder, write_side_car
 from gardenpath.store.tables import (
@@ -55,7 +60,6 @@ if TYPE_CHECKING:
     from gardenpath.eval.report.content import Curve, ReportedAnalysis
     from gardenpath.eval.statistics.analysis import AnalysisResult
     from gardenpath.eval.statistics.formulas import Correction, Weighting
-    from gardenpath.runs.suite_tables import SuiteTables
     from gardenpath.store.run_folder import RunStatus
     from gardenpath.store.tables import Schema
 
@@ -117,8 +121,6 @@ class Results:
 
         How exact the numbers in files are is not known, so only equal ones are ties.
         """
-        from gardenpath.runs.suite_tables import suite_tables
-
         tables = suite_tables([], [], imported=imported.runs, ties=ties)
         return cls(
             title=title,
@@ -307,11 +309,7 @@ class Results:
 
         suites = [suite.name for suite in self.suites]
         words = pair_words(self.suites)
-        facts = {
-            **({"words": words} if words else {}),
-            "ties": dataclasses.asdict(self.ties),
-            **self.about,
-        }
+        facts = {**({"words": words} if words else {}), "ties": asdict(self.ties), **self.about}
         return how_made(title=self.title, suites=suites, search=self.search, **facts)
 
 
@@ -337,32 +335,25 @@ def check_result_forms(forms: Sequence[ResultForm], suites: Sequence[Suite]) -> 
 
 
 def write_result_forms(results: Results, folder: Path) -> None:
-    """Write ``syntaxgym/RUN/SUITE.json`` and ``babylm/RUN/predictions.json``, as asked."""
-    if not results.also:
-        return
+    """Write ``syntaxgym/RUN/SUITE.json`` and ``babylm/RUN/predictions.json``."""
     scored = list(results.imported or _scored_words(results))
     if "syntaxgym" in results.also:
         names = _Names()
         for imported in scored:
             place = folder / "syntaxgym" / names.of(imported.name.run)
             path = place / f"{names.of(imported.suite.name, imported.name.run)}.json"
-            write_text(
-                path, dump_results(imported.suite, _regions(imported), model=imported.name.model)
-            )
+            if imported.tokens:
+                tokens = [(each.tokens, each.values) for each in imported.tokens]
+                regions = token_regions(imported.suite, tokens)
+            else:
+                regions = word_regions(imported.suite, imported.rows)
+            write_text(path, dump_results(imported.suite, regions, model=imported.name.model))
     if "babylm" in results.also:
         names = _Names()
         for run in dict.fromkeys(imported.name.run for imported in scored):
-            own = [
-                (imported.suite, imported.rows) for imported in scored if imported.name.run == run
-            ]
+            own = [(words.suite, words.rows) for words in scored if words.name.run == run]
             path = folder / "babylm" / names.of(run) / "predictions.json"
             write_text(path, dump_predictions(own))
-
-
-def _regions(imported: ImportedRun) -> Sequence[tuple[tuple[float, ...], ...]]:
-    if not imported.tokens:
-        return word_regions(imported.suite, imported.rows)
-    return token_regions(imported.suite, [(each.tokens, each.values) for each in imported.tokens])
 
 
 def _scored_words(results: Results) -> Iterator[ImportedRun]:

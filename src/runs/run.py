@@ -8,9 +8,11 @@ several. It never changes its folder.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -19,17 +21,25 @@ from gardenpath.data.readers.base import TableColumns
 from gardenpath.data.sentence import OnWords, Sentence, Split
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.words.pieces import Boundary, BoundaryChoice
-from gardenpath.errors import ConfigError, DamagedRunError, RunError
+from gardenpath.errors import ConfigError, DamagedRunError, GardenpathError, RunError
 from gardenpath.eval.search.settings import SearchSettings, WordSync
 from gardenpath.eval.suites.summary import RunName
 from gardenpath.models.family import Measure, SyntacticFamily
 from gardenpath.models.registry import ADOPTED
 from gardenpath.runs.model import AdoptedModel, TrainedModel
-from gardenpath.runs.text import Given, is_single, sentences_of_given
+from gardenpath.runs.text import (
+    Given,
+    is_single,
+    require_known,
+    sentences_of_given,
+    style_of,
+    surprisal_frame,
+    unknown_words,
+)
 from gardenpath.settings.compose import typed
 from gardenpath.settings.schema import ProcessCount, read
 from gardenpath.settings.train import AdoptedRunSettings, TrainSettings
-from gardenpath.store.run_folder import CONFIG_FILE, RunFolder, best_epoch
+from gardenpath.store.run_folder import CONFIG_FILE, HARMLESS, RunFolder, RunStatus, best_epoch
 from gardenpath.store.surprisals import (
     ANY_ENTRY,
     EntryNeeds,
@@ -39,7 +49,7 @@ from gardenpath.store.surprisals import (
     first_call_of,
     score_through,
 )
-from gardenpath.util import Words
+from gardenpath.util import Words, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +57,7 @@ if TYPE_CHECKING:
 
     from gardenpath.data.corpus import DataSettings
     from gardenpath.data.words.vocabulary import Vocabulary
-    from gardenpath.runs.scorers import LoadedScorer
+    from gardenpath.runs.computing import LoadedScorer
 
 # Most sentences scored together; an interrupted job loses at most one chunk, and processes share a
 # job by chunks. On a CPU, a search of more sentences at once is not faster.
@@ -59,10 +69,11 @@ class Run:
     """The run folder of a trained model, with a device and search settings.
 
     ``search`` is used by syntactic models only, ``boundary`` by models over pieces of words
-    (:mod:`boundaries`). With a ``store``, log probabilities are looked up
-    there first and stored there, so that no sentence is scored twice. ``processes`` is the number
-    of processes, of one thread each, that compute missing scores; None computes them in this
-    process with all its threads, ``auto`` starts processes for long searches on a CPU.
+    (:mod:`gardenpath.data.words.pieces`). With a ``store``, log probabilities are looked up there
+    first and stored there, so that no sentence is scored twice. ``processes`` is the number of
+    processes, of one thread each, that compute missing scores; None computes them in this process
+    with all its threads, ``auto`` starts processes for long searches on a CPU. ``device_name`` is
+    the device as it was given: ``auto``, ``cpu``, ``cuda:1``.
     """
 
     def __init__(
@@ -78,7 +89,7 @@ class Run:
         self.folder = RunFolder(Path(path))
         self.boundary_choice: BoundaryChoice = boundary
         self.search = search or WordSync()
-        self._device = device
+        self.device_name = device
         self.store = store
         self.processes = processes
         # Settings in which the run differs from others that are evaluated together with it.
@@ -233,10 +244,9 @@ class Run:
         """Device of the model."""
         import torch
 
-        name = self._device
-        if name == "auto":
-            name = "cuda" if torch.cuda.is_available() else "cpu"
-        return torch.device(name)
+        if self.device_name != "auto":
+            return torch.device(self.device_name)
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
     @property
     def model_key(self) -> str:
@@ -261,7 +271,7 @@ class Run:
         differences of them. ``end`` is that of the whole text and its end. Equal prefixes have
         equal probabilities, whatever follows. Only models that read text have this interface.
         """
-        scorer: Any = self._scorer_of_text if self.is_adopted else None
+        scorer: Any = self._scorer if self.is_adopted else None
         if not hasattr(scorer, "prefix_log_probs"):
             raise RunError(
                 f"{self.path}: this model (model={self.settings.model.family}) scores words only; "
@@ -270,7 +280,7 @@ class Run:
         return scorer.prefix_log_probs(text, boundaries)
 
     @functools.cached_property
-    def _scorer_of_text(self) -> Any:
+    def _scorer(self) -> Any:
         return self.scorer()
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
@@ -284,11 +294,6 @@ class Run:
         """Number of sentences scored together, unless another number is given."""
         is_searched = self.is_syntactic and self.device.type == "cpu"
         return _SEARCHED_TOGETHER if is_searched else _SCORED_TOGETHER
-
-    @property
-    def device_name(self) -> str:
-        """The device as it was given: ``auto``, ``cpu``, ``cuda:1``."""
-        return self._device
 
     def scored(
         self,
@@ -308,8 +313,8 @@ class Run:
         the number of words the end) whose standard errors must reach ``search.tolerance``; None,
         or a sentence without an entry: all positions.
         """
+        from gardenpath.runs.computing import Computing
         from gardenpath.runs.processes import ScoringJob, spread_jobs
-        from gardenpath.runs.scorers import Computing
 
         listed = list(sentences)
         if self.model.is_order_dependent:
@@ -369,8 +374,6 @@ class Run:
         software versions. Text of which most words are unknown is refused, unless
         ``allow_unknown`` is set.
         """
-        from gardenpath.runs.text import surprisal_frame
-
         known = self._known(text, allow_unknown, tokenised=tokenised)
         return surprisal_frame(self, known, end=end, columns=columns)
 
@@ -378,8 +381,6 @@ class Run:
         self, text: Given, allow_unknown: bool, *, tokenised: bool = False
     ) -> list[Sentence]:
         """Return the sentences of a text of which the model knows enough words."""
-        from gardenpath.runs.text import require_known, style_of, unknown_words
-
         style = None if tokenised else style_of(self)
         sentences = sentences_of_given(text, self.cleaning, style)
         unknown = unknown_words(self, [sentence.words for sentence in sentences])
@@ -392,7 +393,7 @@ class Run:
         For a list of sentences, return a list of such lists. Text of which most words are unknown
         is refused, unless ``allow_unknown`` is set.
         """
-        from gardenpath.runs.parsing import parsed
+        from gardenpath.runs.computing import parsed
 
         sentences = self._known(text, allow_unknown)
         parses = parsed(self, [sentence.words for sentence in sentences], k=k)
@@ -419,6 +420,121 @@ class Run:
             [self],
             split=split,
             marginal_sentences=marginal_sentences,
-            corpora=[] if data is None else [data],
+            data=data,
             allow_unknown=allow_unknown,
         )
+
+
+# ----------------------------------------------------------------------------
+# Evaluate several runs, and go on without those that turn out to be damaged.
+
+
+_Result = TypeVar("_Result")
+
+
+def each_whole(
+    runs: Iterable[Run], act: Callable[[Run], _Result], skipped: list[RunStatus]
+) -> list[tuple[Run, _Result]]:
+    """Return the result of ``act`` for each run; damaged runs are added to ``skipped``.
+
+    If all runs are damaged, or the only one, the first error is raised.
+    """
+    results: list[tuple[Run, _Result]] = []
+    errors: list[DamagedRunError] = []
+    for run in runs:
+        try:
+            results.append((run, act(run)))
+        except DamagedRunError as error:
+            errors.append(error)
+            skipped.append(RunStatus(folder=run.folder, state="damaged", reason=str(error)))
+    if errors and not results:
+        raise errors[0]
+    return results
+
+
+def whole_runs(runs: Iterable[Run], skipped: list[RunStatus]) -> list[Run]:
+    """Return the runs whose files have their checksums; the others are added to ``skipped``."""
+    return [run for run, _ in each_whole(runs, lambda member: member.verify(), skipped)]
+
+
+def skipped_runs(runs: Iterable[object]) -> list[RunStatus]:
+    """Return the runs that were left out when a list of runs was made."""
+    return list(getattr(runs, "skipped", ()))
+
+
+def skip_notes(skipped: Sequence[RunStatus]) -> tuple[str, ...]:
+    """Return a note for each skipped run."""
+    return tuple(f"skipped ({status.state}): {status.reason}" for status in skipped)
+
+
+def skip_facts(skipped: Sequence[RunStatus]) -> dict[str, dict[str, str]]:
+    """Return what a manifest says of skipped runs; nothing if there are none."""
+    facts = {str(status.folder.path): f"{status.state}: {status.reason}" for status in skipped}
+    return {"skipped": facts} if facts else {}
+
+
+def skip_counts(skipped: Sequence[RunStatus]) -> str:
+    """Return a text such as ``3 run folders skipped: 1 damaged, 2 unfinished``."""
+    counts = Counter(status.state for status in skipped)
+    listed = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+    return f"{plural(len(skipped), 'run folder')} skipped: {listed}"
+
+
+def damaged_among(skipped: Iterable[RunStatus]) -> list[RunStatus]:
+    """Return the skipped runs that should have been evaluated."""
+    return [status for status in skipped if status.state not in HARMLESS]
+
+
+# ----------------------------------------------------------------------------
+# How the words of several runs were scored: boundaries of pieces, pseudo-log-likelihoods.
+#
+# Numbers of different choices of ``boundary`` are not comparable and are never mixed. Pseudo-log-
+# likelihoods of masked models are no surprisals, and no column with that name contains them.
+
+
+@dataclass(frozen=True, slots=True)
+class HowScored:
+    """How the words of a run were scored; ``boundary`` is None if its units are words."""
+
+    boundary: Boundary | None = None
+    measure: Measure = "surprisal"
+
+
+def how_scored(runs: Iterable[Run]) -> dict[str, HowScored]:
+    """Return, by the names of runs, how they score words; different boundaries are refused."""
+    how = {run.name.run: HowScored(run.boundary, run.measure) for run in runs}
+    by_choice = {
+        scoring.boundary: name for name, scoring in how.items() if scoring.boundary is not None
+    }
+    if len(by_choice) > 1:
+        listed = ", ".join(f"{name} has boundary={choice}" for choice, name in by_choice.items())
+        raise GardenpathError(
+            f"words of several pieces were scored in different ways, which cannot be compared: "
+            f"{listed}; set boundary= for all, or evaluate these runs apart"
+        )
+    return how
+
+
+def require_one_measure(runs: Sequence[Run]) -> None:
+    """Refuse runs whose numbers cannot stand in one column, or in one table."""
+    how_scored(runs)
+    by_measure = {run.measure: run.name.run for run in runs}
+    if len(by_measure) > 1:
+        raise GardenpathError(
+            f"{by_measure['pll']} gives pseudo-log-likelihoods and {by_measure['surprisal']} "
+            "surprisals, which cannot stand in one table; name them in different commands (run=)"
+        )
+
+
+def scoring_notes(runs: Sequence[Run]) -> tuple[str, ...]:
+    """Say how words were scored where it is not obvious."""
+    notes = [note for run in runs for note in run.notes]
+    masked = [run.name.model for run in runs if run.measure == "pll"]
+    if masked:
+        names = ", ".join(dict.fromkeys(masked))
+        notes.append(f"{names}: pseudo-log-likelihoods of masked words, no surprisals")
+    pieces = {run.name.model: run.boundary for run in runs if run.boundary is not None}
+    if pieces:
+        choice = next(iter(pieces.values()))
+        notes.append(f"words of several pieces: boundary={choice} ({', '.join(pieces)})")
+    return tuple(dict.fromkeys(notes))

@@ -1,4 +1,8 @@
-"""Sentences given in Python: strings, lists of words, or trees."""
+"""Text as a run reads it: sentences from Python, the style of its corpus, unknown words, tables.
+
+:meth:`Run.surprisal`, ``task=surprisal``, ``task=parse``, suites and the playground use this, so
+that all read the same words. Scores come from the run; nothing here computes any.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -23,7 +27,7 @@ from gardenpath.data.words.segmenting import (
     OPENING_QUOTE,
     WritingStyle,
 )
-from gardenpath.data.words.vocabulary import WORD_MARK, Vocabulary
+from gardenpath.data.words.vocabulary import WORD_MARK
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.search.replicates import not_converged, tolerance_note
 from gardenpath.eval.surprisal.inputs import GivenText, Stimulus, stimuli_of
@@ -61,25 +65,16 @@ def sentences_of_given(
     sentences = [_sentence(member, number) for number, member in enumerate(members, start=1)]
     cleaned = list(replace(cleaning, max_tokens=None).apply(sentences))
     if style is not None:
-        written = {
-            number for number, member in enumerate(members, start=1) if isinstance(member, str)
-        }
-        cleaned = [
-            _divided(member, style)
-            if member.source.line in written and member.tree is None
-            else member
-            for member in cleaned
-        ]
+        written = {n for n, member in enumerate(members, start=1) if isinstance(member, str)}
+        for place, sentence in enumerate(cleaned):
+            if sentence.source.line in written and sentence.tree is None:
+                words = style.words(sentence.words, sentence.source)
+                cleaned[place] = replace(sentence, words=tuple(word for word, _ in words))
     if len(cleaned) < len(sentences) or not sentences:
         kept = {sentence.source.line for sentence in cleaned}
         empty = next((n for n in range(1, len(sentences) + 1) if n not in kept), 1)
         raise GardenpathError(f"sentence {empty} has no words")
     return cleaned
-
-
-def _divided(sentence: Sentence, style: WritingStyle) -> Sentence:
-    words = style.words(sentence.words, sentence.source)
-    return replace(sentence, words=tuple(word for word, _ in words))
 
 
 def _sentence(text: OneGiven, number: int) -> Sentence:
@@ -93,17 +88,13 @@ def _sentence(text: OneGiven, number: int) -> Sentence:
             f"sentence {number} contains line breaks; give a list with one string per sentence, "
             "such as text.splitlines()"
         )
-    words = tuple(text.split()) if isinstance(text, str) else tuple(_words(text))
+    words = tuple(text.split()) if isinstance(text, str) else tuple(text)
+    for word in words:
+        if not isinstance(word, str) or word.split() != [word]:
+            raise GardenpathError(f"{word!r} is not a word; give strings, lists of words, or trees")
     if not words:
         raise GardenpathError(f"sentence {number} has no words")
     return Sentence(words, source)
-
-
-def _words(sentence: Iterable[str]) -> Iterable[str]:
-    for word in sentence:
-        if not isinstance(word, str) or word.split() != [word]:
-            raise GardenpathError(f"{word!r} is not a word; give strings, lists of words, or trees")
-        yield word
 
 
 # ----------------------------------------------------------------------------
@@ -136,7 +127,9 @@ def style_of(run: Run, segmenter: str | None = None) -> WritingStyle:
         is_lower = is_lower and not any(map(knows, _CAPITALISED))
     else:
         vocabulary = run.vocabulary
-        knows = _word_test(vocabulary)
+        # A unit of the model: a word, or a piece that is a whole word.
+        has_words = vocabulary.subword_hash is None
+        knows = vocabulary.knows if has_words else lambda w: f"{WORD_MARK}{w}" in vocabulary.ids
         is_lower = not any(token != token.lower() for token in vocabulary.tokens if token[0] != "<")
     return WritingStyle(
         keeps=knows,
@@ -146,13 +139,6 @@ def style_of(run: Run, segmenter: str | None = None) -> WritingStyle:
         lowercase=is_lower,
         segmenter=segmenter,
     )
-
-
-def _word_test(vocabulary: Vocabulary) -> Callable[[str], bool]:
-    """Return whether a word is a unit of the model: a word, or a piece that is a whole word."""
-    if vocabulary.subword_hash is None:
-        return vocabulary.knows
-    return lambda word: f"{WORD_MARK}{word}" in vocabulary.ids
 
 
 # ----------------------------------------------------------------------------
@@ -179,7 +165,6 @@ _LISTED = 40
 # Mean number of pieces per word above which a segmentation spells words out anyway.
 _FEW_PIECES = 2.0
 _SPELLED_OUT = 3
-_BOUNDARY = "▁"
 
 Known = Callable[[str], bool]
 
@@ -261,17 +246,14 @@ def require_known(unknown: Iterable[UnknownWords], *, allow_unknown: bool) -> No
 
 def _knower(run: Run) -> Known:
     """Return a test of whether a model knows a word."""
-    if run.is_adopted:
+    if run.is_adopted or run.trained.subwords is None:
         return run.knows
-    subwords = run.trained.subwords
-    if subwords is None:
-        return run.knows
-    vocabulary = run.vocabulary
+    subwords, vocabulary = run.trained.subwords, run.vocabulary
     total = sum(vocabulary.counts)
     starts = sum(
         count
         for piece, count in zip(vocabulary.tokens, vocabulary.counts, strict=True)
-        if piece.startswith(_BOUNDARY)
+        if piece.startswith(WORD_MARK)
     )
     is_usually_whole = 0 < total <= _FEW_PIECES * starts
 
@@ -279,7 +261,7 @@ def _knower(run: Run) -> Known:
         pieces = subwords.split(word)
         if any(piece not in vocabulary.ids for piece in pieces):
             return False
-        letters = [piece.removeprefix(_BOUNDARY) for piece in pieces]
+        letters = [piece.removeprefix(WORD_MARK) for piece in pieces]
         is_spelled = len(word) >= _SPELLED_OUT and all(len(letter) <= 1 for letter in letters)
         return not (is_usually_whole and is_spelled)
 
@@ -288,11 +270,16 @@ def _knower(run: Run) -> Known:
 
 def _hint(unknown: dict[str, int], knows: Known) -> str:
     """Say what would make most of the unknown words known; empty if nothing does."""
+
+    def is_known_inside(word: str) -> bool:
+        inside = _PUNCTUATION.sub("", word)
+        return inside not in ("", word) and (knows(inside) or knows(inside.lower()))
+
     causes: dict[str, Callable[[str], bool]] = {
         "most of them are known in lower case": lambda word: knows(word.lower()),
         "most of them are known with a capital letter": lambda word: knows(word.capitalize()),
         "most of them are known without the punctuation attached to them, which the corpus "
-        "writes as a word of its own": lambda word: _is_known_inside(word, knows),
+        "writes as a word of its own": is_known_inside,
         "most of them are long strings of Han characters: separate words by spaces": lambda word: (
             len(word) >= _UNSEGMENTED and _HAN.search(word) is not None
         ),
@@ -302,11 +289,6 @@ def _hint(unknown: dict[str, int], knows: Known) -> str:
         if 2 * sum(count for word, count in unknown.items() if explains(word)) > total:
             return said
     return ""
-
-
-def _is_known_inside(word: str, knows: Known) -> bool:
-    inside = _PUNCTUATION.sub("", word)
-    return bool(inside) and inside != word and (knows(inside) or knows(inside.lower()))
 
 
 # ----------------------------------------------------------------------------
@@ -321,14 +303,34 @@ def surprisal_frame(
     run: Run, sentences: Sequence[Sentence], *, end: bool, columns: TableColumns = "all"
 ) -> pd.DataFrame:
     """Return one row per word; ``.attrs`` has the model, the search, the unit and the versions."""
-    scored = run.scored([sentence.words for sentence in sentences])
+    words = [sentence.words for sentence in sentences]
+    scored = run.scored(words)
     rows, header = rows_and_header(run, sentences, scored, end=end, columns=columns)
-    frame = pd.DataFrame([_as_dict(row) for row in rows])
+    records = []
+    for row in rows:
+        content = asdict(row)
+        bits, further = content.pop("surprisal_bits"), content.pop("columns")
+        given = content.pop("given")
+        records.append({**given, **content, "seen": row.seen, "surprisal_bits": bits, **further})
+    frame = pd.DataFrame(records)
     if run.measure == "pll":
         frame = frame.rename(columns={SURPRISAL_BITS: PLL_BITS})
-    frame.attrs.update(_attrs(run, header))
-    frame.attrs["notes"] += unconverged_notes(run, [member.words for member in sentences], scored)
-    frame.attrs["unknown"] = unknown_words(run, [member.words for member in sentences]).share
+    name = run.name
+    frame.attrs.update(
+        run=name.run,
+        model=name.model,
+        corpus=name.corpus,
+        seed=name.seed,
+        unit="bits",
+        measure=run.measure,
+        boundary=run.boundary,
+        notes=[*run.notes, *unconverged_notes(run, words, scored)],
+        search={"kind": header.search, **header.settings},
+        vocabulary=header.vocabulary,
+        failures=[str(failure) for failure in header.failures],
+        versions=versions(*_PACKAGES),
+        unknown=unknown_words(run, words).share,
+    )
     return frame
 
 
@@ -343,13 +345,12 @@ def rows_and_header(
 ) -> tuple[list[SurprisalRow], RunHeader]:
     """Return the rows of a run, and a description of how they were computed.
 
-    ``given`` are further columns of the input, for each word and the end of each sentence.
+    ``carried`` are further columns of the input, for each word and the end of each sentence.
     """
     words = [sentence.words for sentence in sentences]
     log_probs = [np.array(scored[sentence].log_probs) for sentence in words]
-    remedies = {n: scored[sentence_words].remedy or "" for n, sentence_words in enumerate(words)}
-    seen = [run.model.seen_as(sentence_words) for sentence_words in words]
-    is_adopted = run.is_adopted
+    remedies = {n: scored[sentence].remedy or "" for n, sentence in enumerate(words)}
+    seen = [run.model.seen_as(sentence) for sentence in words]
     # Sequential models are not searched.
     search = plain(run.search) if run.is_syntactic else {"kind": "none"}
     header = RunHeader(
@@ -359,15 +360,11 @@ def rows_and_header(
         search=search.pop("kind"),
         settings=search,
         # Adopted models may leave values undefined, such as those of ends; no search has failed.
-        failures=() if is_adopted else failures_of(sentences, log_probs, remedies),
+        failures=() if run.is_adopted else failures_of(sentences, log_probs, remedies),
         boundary=run.boundary,
     )
-    found_columns = (
-        [scored[sentence_words].columns for sentence_words in words] if columns == "all" else None
-    )
-    rows = rows_of(
-        run.name.run, words, log_probs, seen, columns=found_columns, given=carried, end=end
-    )
+    further = [scored[sentence].columns for sentence in words] if columns == "all" else None
+    rows = rows_of(run.name.run, words, log_probs, seen, columns=further, given=carried, end=end)
     return rows, header
 
 
@@ -395,27 +392,3 @@ def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     table = table[[*(name for name in table.columns if name not in further), *further]]
     table.attrs.update({"unit": "bits", "runs": attrs})
     return table
-
-
-def _as_dict(row: SurprisalRow) -> dict[str, Any]:
-    content = asdict(row)
-    bits, columns = content.pop("surprisal_bits"), content.pop("columns")
-    return {**content.pop("given"), **content, "seen": row.seen, "surprisal_bits": bits, **columns}
-
-
-def _attrs(run: Run, header: RunHeader) -> dict[str, Any]:
-    name = run.name
-    return {
-        "run": name.run,
-        "model": name.model,
-        "corpus": name.corpus,
-        "seed": name.seed,
-        "unit": "bits",
-        "measure": run.measure,
-        "boundary": run.boundary,
-        "notes": list(run.notes),
-        "search": {"kind": header.search, **header.settings},
-        "vocabulary": header.vocabulary,
-        "failures": [str(failure) for failure in header.failures],
-        "versions": versions(*_PACKAGES),
-    }

@@ -1,4 +1,9 @@
-"""Settings of evaluate.py: suites, studies, and the root, which contains those of one task."""
+"""Settings of evaluate.py: suites, studies, and the root, which contains those of one task.
+
+``settings.compose`` reads them from conf/ and the command line. The docstrings below fields are
+what --help and the reference show. Mistakes in combinations are found here, before any work;
+nothing here may import torch at the top.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +36,8 @@ from gardenpath.settings.train import Paths
 
 # The name of standard output in settings.
 STANDARD_OUTPUT = "-"
+
+_NO_SUITE = "suite is missing: try suite=mandarin, or list all suites with task=suites"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +215,7 @@ class EvaluateSettings:
     def suites(self) -> SuiteSettings:
         """The test suites; raises an error if none are named."""
         if self.suite is None:
-            raise ConfigError(_suite_is_missing())
+            raise ConfigError([_NO_SUITE])
         return self.suite
 
     @property
@@ -229,9 +236,16 @@ class EvaluateSettings:
         name = task.get("name") if isinstance(task, Mapping) else None
         is_needed = name in ("suite", "rescore") and content.get("suite") is None
         has_corpus = content.get("data") is not None or content.get("corpora")
-        missing = _suite_is_missing() if is_needed else []
+        missing = [_NO_SUITE] if is_needed else []
         if isinstance(task, Mapping) and name == "study":
-            missing += _missing_in_study(content, task)
+            if content.get("study") is None:
+                missing.append(
+                    "study is missing: try study=mandarin, reflexives, suppression or filler_gap"
+                )
+            elif task.get("surprisals") is None and content.get("run") is None:
+                missing.append(
+                    "a study needs surprisals=FOLDER materials=FOLDER, or runs as in run=runs/ctb"
+                )
         if name == "adopt" and content.get("model") is None:
             missing.append("model is missing: name the kind of the model, as in model=hf")
         if name == "export" and not has_corpus:
@@ -264,19 +278,6 @@ class EvaluateSettings:
         """What this machine lacks for these settings."""
         problem = device_problem(self.device)
         return [f"device={self.device}: {problem}"] if problem else []
-
-
-def _missing_in_study(content: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]:
-    """Return what a study lacks: its name, or surprisals and runs to compute it from."""
-    if content.get("study") is None:
-        return ["study is missing: try study=mandarin, reflexives, suppression or filler_gap"]
-    if task.get("surprisals") is None and content.get("run") is None:
-        return ["a study needs surprisals=FOLDER materials=FOLDER, or runs as in run=runs/ctb"]
-    return []
-
-
-def _suite_is_missing() -> list[str]:
-    return ["suite is missing: try suite=mandarin, or list all suites with task=suites"]
 
 
 def device_problem(name: str) -> str:

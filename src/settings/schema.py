@@ -95,7 +95,7 @@ def nearest(name: str, valid: Iterable[str], otherwise: Iterable[str] | None = N
     """Suggest the closest valid name or, if none is close, list all of them (or ``otherwise``)."""
     names = [str(candidate) for candidate in itertools.islice(valid, _MOST_COMPARED)]
     # Comparing takes time that is quadratic in the lengths of names, which a file may choose.
-    short = [candidate_name for candidate_name in names if len(candidate_name) <= _LONGEST_COMPARED]
+    short = [candidate for candidate in names if len(candidate) <= _LONGEST_COMPARED]
     is_short = len(name) <= _LONGEST_COMPARED
     close = difflib.get_close_matches(name, short, n=1, cutoff=0.6) if is_short else []
     listed = names if otherwise is None else otherwise
@@ -178,16 +178,16 @@ class _Reading:
             entry = content.get(name, MISSING)
             where = _join(place, name)
             if _is_missing(entry, field, hints[name]):
-                self.mistakes.append(f"{self._shown(where)} is missing{_remedy(record, name)}")
+                remedy = getattr(record, "REMEDIES", {}).get(name)
+                hint = f": {remedy}" if remedy else ""
+                self.mistakes.append(f"{self._shown(where)} is missing{hint}")
             elif not _is_unset(entry):
                 values[name] = self.value(entry, hints[name], where)
         if absent := getattr(record, "absent", None):
             self.mistakes += absent(content)
         if len(self.mistakes) > before:
             return _WRONG
-        return self._combined(record(**values), place)
-
-    def _combined(self, result: Any, place: str) -> Any:
+        result = record(**values)
         prefix = f"{self._shown(place)}: " if place else ""
         for name in self._checks:
             check = getattr(result, name, None)
@@ -199,7 +199,7 @@ class _Reading:
         origin = get_origin(annotation)
         if origin is Annotated:
             metadata = get_args(annotation)[1:]
-            if tagged := next((one for one in metadata if isinstance(one, Tagged)), None):
+            if tagged := next((mark for mark in metadata if isinstance(mark, Tagged)), None):
                 return self._tagged(value, tagged, place)
         elif origin in (Union, types.UnionType):
             records = [arg for arg in get_args(annotation) if _holds_records(arg)]
@@ -209,9 +209,7 @@ class _Reading:
             return self.record(annotation, value, place)
         elif _maps_to_records(annotation) and isinstance(value, Mapping):
             inner = get_args(annotation)[1]
-            return {
-                str(key): self.value(one, inner, _join(place, key)) for key, one in value.items()
-            }
+            return {str(key): self.value(v, inner, _join(place, key)) for key, v in value.items()}
         if problem := type_problem(value, annotation):
             return self._wrong(place, value, problem)
         return _converted(value, annotation)
@@ -255,12 +253,6 @@ def _is_missing(value: Any, field: dataclasses.Field[Any], annotation: Any) -> b
     return _is_unset(value) or is_null
 
 
-def _remedy(record: type, name: str) -> str:
-    """Return ``: what to write``, if the record has a remedy for a missing setting."""
-    remedy = getattr(record, "REMEDIES", {}).get(name)
-    return f": {remedy}" if remedy else ""
-
-
 def _holds_records(annotation: Any) -> bool:
     if get_origin(annotation) is Annotated:
         return any(isinstance(arg, Tagged) for arg in get_args(annotation)[1:])
@@ -278,10 +270,16 @@ def type_problem(value: Any, annotation: Any) -> str:
     """Return why a value does not fit an annotation; empty if it does."""
     origin = get_origin(annotation)
     if origin is Annotated:
-        return _bounded_problem(value, *get_args(annotation))
+        inner, *metadata = get_args(annotation)
+        wrong = (f"must be {b}" for b in metadata if isinstance(b, Bounds) and not b.allow(value))
+        return type_problem(value, inner) or next(wrong, "")
     if origin in (Union, types.UnionType):
         problems = [type_problem(value, choice) for choice in get_args(annotation)]
-        return "" if "" in problems else _most_telling(problems, get_args(annotation))
+        if "" in problems:
+            return ""
+        pairs = zip(problems, get_args(annotation), strict=True)
+        telling = [problem for problem, choice in pairs if choice is not types.NoneType]
+        return " or ".join(dict.fromkeys(telling))
     if origin is Literal:
         choices = get_args(annotation)
         # On the command line, 32 is a number, even if the choice is the text "32".
@@ -290,7 +288,10 @@ def type_problem(value: Any, annotation: Any) -> str:
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return "" if isinstance(value, Mapping) else "must be a group of settings"
     if isinstance(origin, type) and issubclass(origin, Sequence):
-        return _sequence_problem(value, get_args(annotation)[0])
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            return "must be a list"
+        inner = get_args(annotation)[0]
+        return next((p for p in (type_problem(item, inner) for item in value) if p), "")
     return _plain_problem(value, annotation)
 
 
@@ -306,26 +307,6 @@ def _plain_problem(value: Any, annotation: Any) -> str:
     }
     is_right, problem = fits.get(annotation, (True, ""))
     return "" if is_right else problem
-
-
-def _bounded_problem(value: Any, inner: Any, *metadata: Any) -> str:
-    if problem := type_problem(value, inner):
-        return problem
-    for bounds in metadata:
-        if isinstance(bounds, Bounds) and not bounds.allow(value):
-            return f"must be {bounds}"
-    return ""
-
-
-def _sequence_problem(value: Any, inner: Any) -> str:
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        return "must be a list"
-    return next((p for p in (type_problem(item, inner) for item in value) if p), "")
-
-
-def _most_telling(problems: list[str], choices: tuple[Any, ...]) -> str:
-    telling = [p for p, c in zip(problems, choices, strict=True) if c is not types.NoneType]
-    return " or ".join(dict.fromkeys(telling))
 
 
 def _converted(value: Any, annotation: Any) -> Any:

@@ -1,4 +1,9 @@
-"""Paths of runs, corpora and caches, and how these are filled."""
+"""Settings of train.py, of run folders, and the paths that both scripts share.
+
+``settings.compose`` reads them from conf/ and the command line, runs from their folders. The
+docstrings below fields are what --help and the reference show. Nothing here trains, and nothing
+may import torch.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +34,6 @@ class Paths:
     preparation_processes: PositiveInt | None = None
     """Number of processes that read and clean a new corpus; null uses all cores for large
     corpora. The result is the same."""
-
-
-# ----------------------------------------------------------------------------
-# Settings of train.py.
 
 
 @dataclass(frozen=True, kw_only=True)

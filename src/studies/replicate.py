@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from gardenpath.console import FittedTable, console, say, show_counting, show_progress
+from gardenpath.console import FittedTable, console, say_wrapped, show_counting, show_progress
 from gardenpath.data.corpus import DataSettings
 from gardenpath.errors import ConfigError
 from gardenpath.eval.published.files import ConditionSource, PairingRules
@@ -40,10 +40,10 @@ from gardenpath.eval.suites.outcomes import (
 )
 from gardenpath.eval.suites.suite import Suite
 from gardenpath.runs.evaluation import evaluate
-from gardenpath.runs.find import Runs, skip_facts
+from gardenpath.runs.find import Runs
 from gardenpath.runs.perplexity import perplexities_of_runs
 from gardenpath.runs.results import Results, how_made
-from gardenpath.runs.run import Run
+from gardenpath.runs.run import Run, skip_facts
 from gardenpath.settings.evaluate import EvaluateSettings
 from gardenpath.settings.schema import nearest, plain
 from gardenpath.settings.tasks import (
@@ -186,7 +186,10 @@ def corpus_tables(
     measured = None
     if runs and perplexity:
         measured = perplexities_of_runs(
-            runs, corpora=corpora[:1], marginal_sentences=marginal, allow_unknown=allow_unknown
+            runs,
+            data=corpora[0] if corpora else None,
+            marginal_sentences=marginal,
+            allow_unknown=allow_unknown,
         )
     return CorpusTables(
         perplexity=measured,
@@ -350,7 +353,7 @@ def run_study(settings: EvaluateSettings, task: StudyTask) -> None:
     for results in replication.sources.values():
         print_unusable(results)
     for note in replication.result.notes[:_MOST_NOTES]:
-        say(note)
+        say_wrapped(note)
     _print(replication.result)
     folder = study_folder(settings)
     about = {"settings": plain(settings), **skip_facts(replication.skipped)}
@@ -378,4 +381,4 @@ def _print(result: StudyResult) -> None:
         verdict = f"[{_STYLES[claim.verdict]}]{claim.verdict}[/]"
         whose = f" ({claim.source})" if len(sources) > 1 else ""
         console.print(f"{verdict}{whose}: {claim.text} [dim]{claim.place}[/dim]")
-        say(claim.reason)
+        say_wrapped(claim.reason)

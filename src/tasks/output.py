@@ -1,4 +1,8 @@
-"""Print statistical analyses."""
+"""What several tasks print, read and write: runs that were asked for, analyses, results, W&B.
+
+Tasks begin with :func:`asked_runs` and end with :func:`conclude`, which makes damaged runs an error
+after the results of the others are written. Nothing here scores.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +12,19 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from gardenpath.console import console, say, track_runs
-from gardenpath.data.sentence import Sentence
+from gardenpath.console import console, say, say_wrapped, track_runs
+from gardenpath.data.corpus import DataSettings
+from gardenpath.data.sentence import Sentence, Split
 from gardenpath.errors import SkippedRunsError
+from gardenpath.eval.perplexity import PerplexityRow, as_table
 from gardenpath.eval.report.content import ReportedAnalysis
 from gardenpath.eval.search.settings import search_in_words
 from gardenpath.eval.suites.outcomes import TOO_FEW
 from gardenpath.models.training.settings import WandbSettings, begun_at_wandb, end_at_wandb
-from gardenpath.runs.find import (
-    Runs,
-    damaged_among,
-    find,
-    name_variants,
-    require_named,
-    skip_counts,
-    skip_notes,
-    whole_runs,
-)
+from gardenpath.runs.find import Runs, find, name_variants, require_named
+from gardenpath.runs.perplexity import perplexities
 from gardenpath.runs.results import Results
-from gardenpath.runs.run import Run
+from gardenpath.runs.run import Run, damaged_among, skip_counts, skip_notes, whole_runs
 from gardenpath.runs.text import MANY_UNKNOWN, require_known, unknown_words
 from gardenpath.settings.evaluate import EvaluateSettings
 from gardenpath.settings.schema import plain
@@ -74,6 +72,37 @@ def print_search(runs: Iterable[Run]) -> None:
         console.print(f"[dim]search: {escape(search)}[/]", highlight=False)
 
 
+def printed_perplexities(
+    runs: Sequence[Run],
+    settings: EvaluateSettings,
+    *,
+    split: Split,
+    limit: int | None,
+    corpora: Sequence[DataSettings] = (),
+    skipped: list[RunStatus] | None = None,
+    allow_unknown: bool = False,
+) -> list[PerplexityRow]:
+    """Return the rows of all corpora; print the table of each as soon as it is complete.
+
+    Damaged runs among several are added to ``skipped``.
+    """
+    rows: list[PerplexityRow] = []
+    for of_run in perplexities(
+        runs,
+        split=split,
+        marginal_sentences=limit,
+        cache=Path(settings.paths.cache),
+        corpora=corpora,
+        skipped=skipped,
+        processes=settings.paths.preparation_processes,
+        allow_unknown=allow_unknown,
+    ):
+        title = f"{of_run.corpus}: perplexity per word ({split} split)"
+        console.print(as_table(of_run.rows, title=title, caption=of_run.caption))
+        rows += of_run.rows
+    return rows
+
+
 def print_too_few(results: Results) -> None:
     """Say how many analyses, or parts of them, have too few usable items, and how few."""
     reasons = [
@@ -82,7 +111,7 @@ def print_too_few(results: Results) -> None:
     if reasons:
         shown = enumeration(reasons[:_MOST_REASONS], last="; ")
         more = "; …" if len(reasons) > _MOST_REASONS else ""
-        say(f"{plural(len(reasons), 'test')} left out: {shown}{more}")
+        say_wrapped(f"{plural(len(reasons), 'test')} left out: {shown}{more}")
 
 
 def print_analyses(analyses: Iterable[ReportedAnalysis]) -> None:
@@ -97,9 +126,9 @@ def print_analyses(analyses: Iterable[ReportedAnalysis]) -> None:
     console.print("[bold]Statistics[/bold] (answers: statistics/ and the report)")
     shown = with_answers if len(with_answers) < _MOST_LINES else with_answers[: _MOST_LINES - 2]
     for reported in shown:
-        console.print(_in_a_line(reported), markup=False, highlight=False, soft_wrap=True)
+        say(_in_a_line(reported))
     if more := len(with_answers) - len(shown):
-        say(f"… {plural(more, 'more question')}")
+        say_wrapped(f"… {plural(more, 'more question')}")
 
 
 def _in_a_line(reported: ReportedAnalysis) -> str:
@@ -163,7 +192,7 @@ def publish(folder: Path, settings: EvaluateSettings) -> None:
     if report.is_file():
         run.log({"report": wandb.Html(report.read_text(encoding="utf-8"), inject=False)})
     sent = f"Sent to Weights & Biases: project {logger.project}, {run.name}"
-    console.print(end_at_wandb(run) or sent, highlight=False, soft_wrap=True)
+    say(end_at_wandb(run) or sent)
 
 
 # ----------------------------------------------------------------------------
@@ -194,7 +223,7 @@ def asked_runs(settings: EvaluateSettings) -> Runs:
 def print_skipped(skipped: Sequence[RunStatus]) -> None:
     """Name run folders that are skipped, with the reasons."""
     for note in skip_notes(skipped):
-        console.print(note, markup=False, highlight=False, soft_wrap=True)
+        say(note)
 
 
 def conclude(skipped: Sequence[RunStatus], named: Sequence[RunStatus] = ()) -> None:
@@ -205,7 +234,7 @@ def conclude(skipped: Sequence[RunStatus], named: Sequence[RunStatus] = ()) -> N
     if not skipped:
         return
     print_skipped([status for status in skipped if status not in named])
-    console.print(skip_counts(skipped), markup=False, highlight=False, soft_wrap=True)
+    say(skip_counts(skipped))
     if damaged := damaged_among(skipped):
         listed = "".join(f"\n  - {status.reason}" for status in damaged)
         raise SkippedRunsError(

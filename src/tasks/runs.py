@@ -1,13 +1,18 @@
-"""task=runs: a table of all runs, whatever their state; task.watch= refreshes it."""
+"""The tasks of runs and corpora: runs, merge, adopt, corpus and export.
+
+``tasks.run_task`` calls the functions ``run_…``, which print and write what ``runs``, ``store`` and
+``eval.statistics.corpora`` compute; sweeps print the table of their runs with :func:`print_states`.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gardenpath.console import console, say, show_counting, show_progress
+from gardenpath.console import console, say, say_wrapped, show_counting, show_progress
 from gardenpath.data.corpus import DataSettings
 from gardenpath.data.readers.base import write_corpus
 from gardenpath.errors import InputError
@@ -28,10 +33,10 @@ from gardenpath.eval.statistics.corpora import (
     statistics_table,
     words_table,
 )
-from gardenpath.runs.adopting import adopt, name_of_source
-from gardenpath.runs.find import Runs, skip_facts
+from gardenpath.runs.find import Runs, adopt, name_of_source
 from gardenpath.runs.overview import RunSummary, overview_frame, overview_table, reasons, states_of
 from gardenpath.runs.results import how_made
+from gardenpath.runs.run import skip_facts
 from gardenpath.settings.evaluate import EvaluateSettings
 from gardenpath.settings.schema import plain
 from gardenpath.settings.tasks import AdoptTask, CorpusTask, ExportTask, MergeTask, RunsTask
@@ -45,39 +50,31 @@ from gardenpath.store.tables import (
     RUNS,
     write_table,
 )
-from gardenpath.tasks.output import asked_runs, conclude
-from gardenpath.tasks.score import printed_perplexities
+from gardenpath.tasks.output import asked_runs, conclude, printed_perplexities
 from gardenpath.util import enumeration, file_stem, plural
 
 
 def run_list_runs(settings: EvaluateSettings, task: RunsTask) -> None:
     """Print the runs, and write them to a table; with ``watch``, again and again."""
     path = Path(settings.output) / RUNS.file
-    if task.watch is None:
-        _show(states_of(settings.run_folders), path)
-        console.print(f"Written to {path}", highlight=False, soft_wrap=True)
-        return
-    try:
+    with contextlib.suppress(KeyboardInterrupt) if task.watch else contextlib.nullcontext():
         while True:
             states = states_of(settings.run_folders)
-            if console.is_terminal:
+            if task.watch and console.is_terminal:
                 console.clear()
-            _show(states, path)
+            print_states(states)
+            write_table(path, overview_frame(states))
+            if task.watch is None:
+                break
             time.sleep(task.watch)
-    except KeyboardInterrupt:
-        return
-
-
-def _show(states: list[RunSummary], path: Path) -> None:
-    print_states(states)
-    write_table(path, overview_frame(states))
+        say(f"Written to {path}")
 
 
 def print_states(states: list[RunSummary]) -> None:
     """Print a table of runs, and why runs are not done."""
     console.print(overview_table(states))
     for line in reasons(states):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        say(line)
 
 
 # ----------------------------------------------------------------------------
@@ -124,11 +121,10 @@ def run_adopt(settings: EvaluateSettings, task: AdoptTask) -> None:
         existing=task.existing,
     )
     for note in run.notes:
-        console.print(note, markup=False, highlight=False, soft_wrap=True)
-    console.print(
+        say(note)
+    say(
         f"{run.path}: {name} is a run now; score it with 'evaluate.py suite=… run={run.path}'",
-        markup=False, highlight=False, soft_wrap=True,
-    )  # fmt: skip
+    )
 
 
 # ----------------------------------------------------------------------------
@@ -183,8 +179,10 @@ def _counted(data: DataSettings) -> list[ConstructionCount]:
     if not wanted or not data.reader.has_trees:
         return []
     counts = construction_counts(data, wanted, progress=show_progress)
-    if skipped := sorted({one.name for one in wanted} - {one.construction for one in counts}):
-        say(f"{data.name}: not counted, because they need traces and tags: {', '.join(skipped)}")
+    if skipped := sorted({c.name for c in wanted} - {count.construction for count in counts}):
+        say_wrapped(
+            f"{data.name}: not counted, because they need traces and tags: {', '.join(skipped)}"
+        )
     return counts
 
 
@@ -196,7 +194,7 @@ def _study(
     shown = [
         ReportedAnalysis(
             title="Sizes of corpora",
-            sentences=[in_words(one) for one in statistics if one.split == "train"],
+            sentences=[in_words(row) for row in statistics if row.split == "train"],
             tables={"statistics": statistics_frame(statistics)},
         )
     ]
@@ -206,10 +204,10 @@ def _study(
         )
     return ReportContent(
         title="Corpora",
-        facts={"corpora": ", ".join(dict.fromkeys(one.corpus for one in statistics))},
+        facts={"corpora": ", ".join(dict.fromkeys(row.corpus for row in statistics))},
         perplexity=rows,
         analyses=shown,
-        lengths={one.corpus: one.lengths for one in statistics if one.split == "train"},
+        lengths={row.corpus: row.lengths for row in statistics if row.split == "train"},
     )
 
 

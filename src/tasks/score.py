@@ -1,26 +1,28 @@
-"""Print surprisals as a table of words: a column per word, a line per run, coloured by bits."""
+"""The tasks that score text or corpora with runs: surprisal, perplexity and parse.
+
+``tasks.run_task`` calls the functions ``run_…``. They read the input, let ``runs`` score it, print
+what a reader wants to see at once, and write tables; no number is computed here.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from gardenpath.console import FittedTable, console, words_progress
-from gardenpath.data.corpus import DataSettings
-from gardenpath.data.sentence import Sentence, Split
-from gardenpath.data.trees.tree import Tree
+from gardenpath.console import FittedTable, console, say, words_progress
+from gardenpath.data.sentence import Sentence
 from gardenpath.errors import InputError, RunError
 from gardenpath.eval.display import models_in_order
 from gardenpath.eval.parsing import (
-    Bracketing,
     Conventions,
     bracketing,
     convergence,
@@ -28,7 +30,7 @@ from gardenpath.eval.parsing import (
     mass_rows,
     mean_best_share,
 )
-from gardenpath.eval.perplexity import PerplexityRow, as_table, perplexity_frame
+from gardenpath.eval.perplexity import perplexity_frame
 from gardenpath.eval.search.settings import WordSync, search_in_words
 from gardenpath.eval.surprisal.inputs import (
     GivenText,
@@ -38,7 +40,6 @@ from gardenpath.eval.surprisal.inputs import (
     read_input,
 )
 from gardenpath.eval.surprisal.tables import (
-    EndPolicy,
     RunHeader,
     SurprisalRow,
     TableHeader,
@@ -46,24 +47,27 @@ from gardenpath.eval.surprisal.tables import (
     print_surprisals,
     write_surprisals,
 )
-from gardenpath.runs.find import each_whole, file_places, skip_facts
-from gardenpath.runs.parsing import parsed, trees_text
-from gardenpath.runs.perplexity import perplexities
+from gardenpath.runs.computing import parsed, trees_text
+from gardenpath.runs.find import file_places
 from gardenpath.runs.processes import ScoringJob, spread_jobs
 from gardenpath.runs.results import how_made
-from gardenpath.runs.run import Run
-from gardenpath.runs.scoring import require_one_measure, scoring_notes
+from gardenpath.runs.run import Run, each_whole, require_one_measure, scoring_notes, skip_facts
 from gardenpath.runs.text import read_as, rows_and_header, unconverged_notes
 from gardenpath.settings.evaluate import STANDARD_OUTPUT, EvaluateSettings
 from gardenpath.settings.schema import plain
 from gardenpath.settings.tasks import ParseTask, PerplexityTask, SurprisalTask
 from gardenpath.store.files import only_writer, require_writable, write_text
 from gardenpath.store.manifest import results_folder
-from gardenpath.store.run_folder import RunStatus
 from gardenpath.store.tables import BRACKETING, PERPLEXITY, WORD_SURPRISALS, write_table
 from gardenpath.tasks import sole_writer_of
-from gardenpath.tasks.output import asked_runs, conclude, print_search, require_known_input
-from gardenpath.util import Words, plural
+from gardenpath.tasks.output import (
+    asked_runs,
+    conclude,
+    print_search,
+    printed_perplexities,
+    require_known_input,
+)
+from gardenpath.util import plural
 
 # Upper ends of the ranges of bits, and their colours: text and background.
 _COLOURS = (
@@ -90,7 +94,10 @@ class ScoredRun:
 def print_cells(runs: Sequence[ScoredRun], *, measure: str) -> None:
     """Print every sentence with the numbers of all runs, in bits; unknown words have a star."""
     labels = _labels([run.name for run in runs])
-    tables = [_by_sentence(run.rows) for run in runs]
+    tables = [
+        [list(rows) for _, rows in itertools.groupby(run.rows, key=lambda row: row.sentence_id)]
+        for run in runs
+    ]
     for number, stimulus in enumerate(runs[0].stimuli):
         console.print()
         for line in _heading(number, stimulus, runs):
@@ -101,13 +108,6 @@ def print_cells(runs: Sequence[ScoredRun], *, measure: str) -> None:
     star = f"; {_UNKNOWN} unknown word: the number is that of its class" if has_unknown else ""
     what = "surprisal" if measure == "surprisal" else "pseudo-log-likelihood"
     console.print(f"\n{what} in bits{star}", style="dim", highlight=False, soft_wrap=True)
-
-
-def _by_sentence(rows: Sequence[SurprisalRow]) -> list[list[SurprisalRow]]:
-    sentences: dict[int, list[SurprisalRow]] = {}
-    for row in rows:
-        sentences.setdefault(row.sentence_id, []).append(row)
-    return list(sentences.values())
 
 
 def _heading(number: int, first: Stimulus, runs: Sequence[ScoredRun]) -> Iterator[Text]:
@@ -271,25 +271,30 @@ def _run(settings: EvaluateSettings, task: SurprisalTask, path: Path | None) -> 
     require_one_measure(runs)
     skipped = list(runs.skipped)
     read = _inputs(task, runs)
-    require_known_input(runs, [[one.sentence for one in given] for given in read], task)
-    words = [[stimulus.sentence.words for stimulus in given] for given in read]
+    sentences = [[stimulus.sentence for stimulus in stimuli] for stimuli in read]
+    require_known_input(runs, sentences, task)
+    words = [[sentence.words for sentence in of_run] for of_run in sentences]
     spread_jobs([ScoringJob(*run, chunk=task.chunk) for run in zip(runs, words, strict=True)])
     inputs = dict(zip(map(id, runs), read, strict=True))
-    scored = each_whole(runs, lambda one: _scored(one, inputs[id(one)], task), skipped)
-    rows = [row for _, (found, _, _) in scored for row in found]
+    scored = each_whole(runs, lambda run: _scored(run, inputs[id(run)], task), skipped)
+    rows = [row for _, (of_run, _, _) in scored for row in of_run]
     headers = [header for _, (_, header, _) in scored]
-    policy: EndPolicy = "row" if task.end else "none"
-    table = replace(_header(headers, policy, skipped), measure=runs[0].measure)
-    order = models_in_order(one.name.model for one, _ in scored)
-    ranked = sorted(scored, key=lambda each: order.index(each[0].name.model))
-    shown = [ScoredRun(one.name.run, inputs[id(one)], found) for one, (found, _, _) in ranked]
+    table = TableHeader(
+        runs=tuple(headers),
+        end_of_sentence="row" if task.end else "none",
+        skipped=tuple(status.reason for status in skipped),
+        measure=runs[0].measure,
+    )
+    order = models_in_order(run.name.model for run, _ in scored)
+    ranked = sorted(scored, key=lambda pair: order.index(pair[0].name.model))
+    shown = [ScoredRun(run.name.run, inputs[id(run)], of_run) for run, (of_run, _, _) in ranked]
     if shown and len(read[0]) <= task.shown and path is not None:
         print_cells(shown, measure=table.measure)
     write_output(path, rows, table, task)
     print_search(runs)
     unconverged = [note for _, (_, _, notes) in scored for note in notes]
     for note in (*scoring_notes(runs), *unconverged):
-        console.print(note, markup=False, highlight=False, soft_wrap=True)
+        say(note)
     for header in headers:
         for failure in header.failures:
             problem = f"{failure.place}: no hypothesis survived; {failure.remedy}"
@@ -300,16 +305,6 @@ def _run(settings: EvaluateSettings, task: SurprisalTask, path: Path | None) -> 
     conclude(skipped, runs.skipped)
 
 
-def _header(
-    headers: Sequence[RunHeader], policy: EndPolicy, skipped: Sequence[RunStatus]
-) -> TableHeader:
-    return TableHeader(
-        runs=tuple(headers),
-        end_of_sentence=policy,
-        skipped=tuple(status.reason for status in skipped),
-    )
-
-
 def _inputs(task: SurprisalTask, runs: Sequence[Run]) -> list[list[Stimulus]]:
     """Return, for each run, the input cleaned and divided into words like its corpus."""
     text = read_input(task.input, task.column)
@@ -317,7 +312,7 @@ def _inputs(task: SurprisalTask, runs: Sequence[Run]) -> list[list[Stimulus]]:
         read_as(run, text, tokenised=task.tokenised, segmenter=task.segmenter) for run in runs
     ]
     named = zip(runs, inputs, strict=True)
-    check_alignment({str(run.path): [one.sentence for one in found] for run, found in named})
+    check_alignment({str(run.path): [s.sentence for s in stimuli] for run, stimuli in named})
     return inputs
 
 
@@ -368,37 +363,6 @@ def run_perplexity(settings: EvaluateSettings, task: PerplexityTask) -> None:
     conclude(skipped, runs.skipped)
 
 
-def printed_perplexities(
-    runs: Sequence[Run],
-    settings: EvaluateSettings,
-    *,
-    split: Split,
-    limit: int | None,
-    corpora: Sequence[DataSettings] = (),
-    skipped: list[RunStatus] | None = None,
-    allow_unknown: bool = False,
-) -> list[PerplexityRow]:
-    """Return the rows of all corpora; print the table of each as soon as it is complete.
-
-    Damaged runs among several are added to ``skipped``.
-    """
-    rows: list[PerplexityRow] = []
-    for of_run in perplexities(
-        runs,
-        split=split,
-        marginal_sentences=limit,
-        cache=Path(settings.paths.cache),
-        corpora=corpora,
-        skipped=skipped,
-        processes=settings.paths.preparation_processes,
-        allow_unknown=allow_unknown,
-    ):
-        title = f"{of_run.corpus}: perplexity per word ({split} split)"
-        console.print(as_table(of_run.rows, title=title, caption=of_run.caption))
-        rows += of_run.rows
-    return rows
-
-
 # ----------------------------------------------------------------------------
 # task=parse: the best trees of sentences, their accuracy, and the convergence of the search.
 
@@ -436,7 +400,8 @@ def run_parse(settings: EvaluateSettings, task: ParseTask) -> None:
         )
         rows = [row for _, row in parsed_runs]
         for row in rows:
-            table.add_row(*[_cell(value) for value in row.values()])
+            cells = ("" if value is None else value for value in row.values())
+            table.add_row(*[f"{c:.3f}" if isinstance(c, float) else str(c) for c in cells])
         frame = BRACKETING.frame(rows)
         write_table(
             temporary / BRACKETING.file, frame, BRACKETING.header(frame.columns, search=how)
@@ -448,21 +413,15 @@ def run_parse(settings: EvaluateSettings, task: ParseTask) -> None:
     conclude(skipped, runs_asked.skipped)
 
 
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
-
-
 def _parsed(run: Run, text: GivenText | None, place: Path, task: ParseTask) -> dict[str, object]:
     """Parse with one run; ``place`` is the beginning of its file names."""
     sentences = _sentences(run, text, task)
     words = [sentence.words for sentence in sentences]
     with words_progress(str(run.path), sum(map(len, words))) as on_words:
         parses_found = parsed(run, words, k=task.k_best, on_words=on_words)
-    parses = [one.trees for one in parses_found]
+    parses = [of_sentence.trees for of_sentence in parses_found]
     write_text(place.with_name(f"{place.name}.trees"), trees_text(parses))
-    mass = mass_rows(words, [one.best_shares for one in parses_found])
+    mass = mass_rows(words, [of_sentence.best_shares for of_sentence in parses_found])
     header = {
         "table": "best parse",
         "unit": "share of the probability of the words so far, from 0 to 1",
@@ -471,10 +430,15 @@ def _parsed(run: Run, text: GivenText | None, place: Path, task: ParseTask) -> d
     }
     best_parse = place.with_name(f"{place.name}_best_parse.csv")
     write_table(best_parse, [asdict(row) for row in mass], header)
-    if task.convergence:
-        _show_convergence(run, words)
+    if task.convergence and isinstance(run.search, WordSync):
+        rows = convergence(lambda wider: run.scorer(search=wider).word_log_probs(words), run.search)
+        console.print(convergence_table(rows))
     best = [parse[0][1] if parse else None for parse in parses]
-    score = _score([one.tree for one in sentences], best, run, task)
+    gold = [sentence.tree for sentence in sentences if sentence.tree is not None]
+    score = None
+    if len(gold) == len(sentences):
+        ignored = run.vocabulary.language if task.ignore_punctuation else "counted"
+        score = bracketing(gold, best, Conventions(punctuation=ignored))
     total = score.total if score else None
     return {
         "run": run.name.run,
@@ -494,21 +458,3 @@ def _sentences(run: Run, text: GivenText | None, task: ParseTask) -> list[Senten
     return [stimulus.sentence for stimulus in read_as(run, text, tokenised=task.tokenised)][
         : task.sentences
     ]
-
-
-def _score(
-    gold: Sequence[Tree | None], parsed: Sequence[Tree | None], run: Run, task: ParseTask
-) -> Bracketing | None:
-    trees = [tree for tree in gold if tree is not None]
-    if len(trees) < len(gold):
-        return None
-    if not task.ignore_punctuation:
-        return bracketing(trees, parsed, Conventions(punctuation="counted"))
-    return bracketing(trees, parsed, Conventions(punctuation=run.vocabulary.language))
-
-
-def _show_convergence(run: Run, sentences: Sequence[Words]) -> None:
-    if not isinstance(run.search, WordSync):
-        return
-    rows = convergence(lambda wider: run.scorer(search=wider).word_log_probs(sentences), run.search)
-    console.print(convergence_table(rows))

@@ -1,4 +1,8 @@
-"""task=suite: evaluate all matching runs on test suites; write tables, statistics and a report."""
+"""The tasks of test suites: suite (score runs), rescore, suites (list, export) and new_suite.
+
+``tasks.run_task`` calls the functions ``run_…``. They print and write what ``runs.evaluation`` and
+``eval.suites`` compute.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,8 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from gardenpath.console import console, say, track_runs
+from gardenpath.console import console, say, say_wrapped, track_runs
 from gardenpath.errors import ConfigError, InputError
-from gardenpath.eval.perplexity import PerplexityRow
 from gardenpath.eval.published.importing import Imported
 from gardenpath.eval.published.tables import import_tables
 from gardenpath.eval.report.content import outcome_cautions
@@ -22,11 +25,11 @@ from gardenpath.eval.suites.library import (
     suite_names,
     suite_table,
 )
+from gardenpath.eval.suites.pairs import PairSource
 from gardenpath.eval.suites.suite import Suite, SuiteError
 from gardenpath.registry import LAYOUTS, Registered
 from gardenpath.runs.evaluation import evaluate, pairs_for
 from gardenpath.runs.results import Results, check_result_forms
-from gardenpath.runs.run import Run
 from gardenpath.settings.evaluate import EvaluateSettings, SuiteSettings
 from gardenpath.settings.schema import nearest, plain
 from gardenpath.settings.tasks import (
@@ -39,16 +42,15 @@ from gardenpath.settings.tasks import (
     surprisal_sets,
 )
 from gardenpath.store.files import write_text
-from gardenpath.store.run_folder import RunStatus
 from gardenpath.tasks import sole_writer_of
 from gardenpath.tasks.output import (
     asked_runs,
     conclude,
     print_search,
     print_unusable,
+    printed_perplexities,
     write_results,
 )
-from gardenpath.tasks.score import printed_perplexities
 from gardenpath.util import file_stem
 
 
@@ -62,10 +64,7 @@ def run_suites(settings: EvaluateSettings, task: SuiteTask) -> None:
     """Score, print and write."""
     chosen = settings.suites
     runs = asked_runs(settings)
-    pairs = pairs_for(runs, chosen.pairs)
-    suites = load_suites(
-        chosen.suites, pairs=pairs, leave_out=chosen.leave_out, criteria=chosen.criteria
-    )
+    suites = _suites_of(chosen, pairs_for(runs, chosen.pairs))
     check_result_forms(task.also, suites)
     results = evaluate(
         runs,
@@ -78,10 +77,9 @@ def run_suites(settings: EvaluateSettings, task: SuiteTask) -> None:
         min_items=task.min_items,
         allow_unknown=task.allow_unknown,
     )
-    about = {**results.about, "settings": plain(settings)}
     results = replace(
         results,
-        about=about,
+        about={**results.about, "settings": plain(settings)},
         correction=task.correction,
         weights=task.weights,
         also=task.also,
@@ -90,7 +88,13 @@ def run_suites(settings: EvaluateSettings, task: SuiteTask) -> None:
     skipped = list(results.skipped)
     if task.perplexity:
         scored = {name.run for name in results.names}
-        rows = _perplexity(runs, scored, settings, task, skipped)
+        rows = printed_perplexities(
+            [run for run in runs if run.name.run in scored],
+            settings,
+            split=task.split,
+            limit=task.perplexity_sentences,
+            skipped=skipped,
+        )
         results = replace(results, perplexity=rows)
     # The answer comes last, where it is read.
     print_unusable(results)
@@ -105,6 +109,12 @@ def run_suites(settings: EvaluateSettings, task: SuiteTask) -> None:
     conclude(skipped, runs.skipped)
 
 
+def _suites_of(chosen: SuiteSettings, pairs: PairSource) -> list[Suite]:
+    return load_suites(
+        chosen.suites, pairs=pairs, leave_out=chosen.leave_out, criteria=chosen.criteria
+    )
+
+
 def _print_unknown(results: Results) -> None:
     unknown = results.items[results.items["unknown"] > 0]
     if unknown.empty:
@@ -112,22 +122,9 @@ def _print_unknown(results: Results) -> None:
     words = sorted({w for text in unknown["unknown_words"] for w in text.split()})
     shown = " ".join(words[:12]) + (" …" if len(words) > 12 else "")
     are = "critical word is" if len(words) == 1 else "critical words are"
-    say(
+    say_wrapped(
         f"{len(words)} {are} out-of-vocabulary for some model: {shown}; "
         "suite.in_vocabulary=true excludes items with such words"
-    )
-
-
-def _perplexity(
-    runs: list[Run],
-    scored: set[str],
-    settings: EvaluateSettings,
-    task: SuiteTask,
-    skipped: list[RunStatus],
-) -> list[PerplexityRow]:
-    members = [run for run in runs if run.name.run in scored]
-    return printed_perplexities(
-        members, settings, split=task.split, limit=task.perplexity_sentences, skipped=skipped
     )
 
 
@@ -149,10 +146,9 @@ def run_rescore(settings: EvaluateSettings, task: RescoreTask) -> None:
         },
         ties=task.tie_rule,
     )
-    about = {"settings": plain(settings)}
     results = replace(
         results,
-        about=about,
+        about={"settings": plain(settings)},
         correction=task.correction,
         min_items=task.min_items,
         also=task.also,
@@ -168,9 +164,7 @@ def run_rescore(settings: EvaluateSettings, task: RescoreTask) -> None:
 def _imported(suite: SuiteSettings, task: RescoreTask) -> Imported:
     sets = surprisal_sets(task.surprisals)
     if task.materials is None:
-        suites = load_suites(
-            suite.suites, pairs=suite.pairs, leave_out=suite.leave_out, criteria=suite.criteria
-        )
+        suites = _suites_of(suite, suite.pairs)
         if not any(candidate.predictions for candidate in suites):
             raise InputError(
                 "has no predictions, so nothing can be scored",
@@ -206,19 +200,10 @@ def _asked_suites(settings: EvaluateSettings, task: SuitesTask) -> list[Suite]:
     chosen_set = settings.suite
     if chosen_set is None:
         return load_suites(task.show or suite_names())
-    suites = load_suites(
-        chosen_set.suites,
-        pairs=chosen_set.pairs,
-        leave_out=chosen_set.leave_out,
-        criteria=chosen_set.criteria,
-    )
+    suites = _suites_of(chosen_set, chosen_set.pairs)
     if task.show is None:
         return suites
-    chosen = [
-        suite
-        for suite in suites
-        if suite.name == task.show or suite.name.startswith(f"{task.show}/")
-    ]
+    chosen = [suite for suite in suites if f"{suite.name}/".startswith(f"{task.show}/")]
     if not chosen:
         names = [suite.name for suite in suites]
         raise SuiteError(f"no suite {task.show!r} in suite=; {nearest(task.show, names)}")
@@ -229,7 +214,7 @@ def _show(suites: Sequence[Suite], task: SuitesTask, *, every: bool) -> None:
     """Print a line per class or, of suites that were asked for, per suite; one suite in full."""
     if task.show is not None and len(suites) == 1:
         for line in described_suite(suites[0]):
-            say(line)
+            say_wrapped(line)
     elif every or task.examples:
         console.print(suite_table(suites, examples=task.examples))
     else:
@@ -286,4 +271,4 @@ def run_new_suite(settings: EvaluateSettings, task: NewSuiteTask) -> None:
         write_text(path, content)
     console.print(f"{' and '.join(map(str, paths))}: change them, then run")
     command = f"python evaluate.py suite=file 'suite.suites=[{name}.yaml]' run=runs"
-    console.print(f"  {command}", markup=False, highlight=False, soft_wrap=True)
+    say(f"  {command}")

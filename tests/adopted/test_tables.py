@@ -33,8 +33,8 @@ from gardenpath.eval.surprisal.tables import (
     rows_of,
     write_surprisals,
 )
-from gardenpath.runs.adopting import adopt
 from gardenpath.runs.evaluation import evaluate, score
+from gardenpath.runs.find import adopt
 from tests.data.strategies import words
 from tests.eval.published import samples as form_samples
 from tests.eval.suites.suite_samples import cats_suite

@@ -293,20 +293,20 @@ SENTENCES = [["a", "b", "c"], ["d"]]
 
 
 def test_sums_are_in_nats_with_ends_apart() -> None:
-    found = measure(_Halves(), SENTENCES)
+    found = measure(_Halves().word_log_probs(SENTENCES), SENTENCES)
     assert (found.sentences, found.words) == (2, 4)
     assert found.word_nats == pytest.approx(4 * math.log(2))
     assert found.end_nats == pytest.approx(6 * math.log(2))
 
 
 def test_perplexity_with_and_without_the_end_by_hand() -> None:
-    found = measure(_Halves(), SENTENCES)
+    found = measure(_Halves().word_log_probs(SENTENCES), SENTENCES)
     assert found.with_end == pytest.approx(2 ** (10 / 6))
     assert found.without_end == pytest.approx(2.0)
 
 
 def test_bits_by_hand() -> None:
-    found = measure(_Halves(), SENTENCES)
+    found = measure(_Halves().word_log_probs(SENTENCES), SENTENCES)
     assert found.bits_per_sentence == pytest.approx(5.0)
     assert found.bits_per_word == pytest.approx(10 / 6)
 
@@ -323,4 +323,4 @@ def test_an_impossible_word_makes_perplexity_infinite() -> None:
         def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
             return [np.array([-np.inf, -1.0]) for _ in sentences]
 
-    assert measure(Impossible(), [["a"]]).with_end == math.inf
+    assert measure(Impossible().word_log_probs([["a"]]), [["a"]]).with_end == math.inf

@@ -15,7 +15,7 @@ import gardenpath as gp
 from benchmarks import word_sums
 from gardenpath.errors import GardenpathError, RunError
 from gardenpath.eval.surprisal.tables import read_surprisals
-from gardenpath.runs.adopting import adopt
+from gardenpath.runs.find import adopt
 from gardenpath.runs.run import Run
 from gardenpath.store.manifest import read_side_car
 from gardenpath.store.surprisals import SurprisalStore

@@ -31,8 +31,8 @@ from gardenpath.eval.search.settings import SEARCH_VERSION, SearchSettings, Unbi
 from gardenpath.models.family import NeuralFamily
 from gardenpath.models.ngram.model import train_ngram
 from gardenpath.models.registry import FAMILIES
+from gardenpath.runs.computing import make_scorer
 from gardenpath.runs.model import PIECES_VERSION
-from gardenpath.runs.scorers import make_scorer
 from tests.models.samples import make_split
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +42,7 @@ PINNED = Path(__file__).with_name("scoring_code.json")
 MODULES: Mapping[str, tuple[str, ...]] = {
     "words": (
         "data/words/vocabulary.py", "data/words/pieces.py", "data/encoding.py",
-        "data/batches/tokens.py", "data/sentence.py", "runs/scorers.py",
+        "data/batches/tokens.py", "data/sentence.py", "runs/computing.py",
     ),
     "search": ("eval/search/*.py",),
     "ngram": ("models/ngram/model.py",),

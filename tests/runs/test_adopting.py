@@ -14,9 +14,10 @@ import gardenpath as gp
 from gardenpath.errors import ConfigError, DamagedRunError, GardenpathError, RunError
 from gardenpath.eval.suites.summary import RunName
 from gardenpath.models.ngram.arpa_model import ArpaModel
-from gardenpath.runs.adopting import name_of_source, reference_of, settings_of
+from gardenpath.runs.find import name_of_source, reference_of, settings_of
 from gardenpath.runs.model import AdoptedModel
-from gardenpath.runs.scoring import HowScored, how_scored, marked, with_own_columns
+from gardenpath.runs.run import HowScored, how_scored
+from gardenpath.runs.suite_tables import with_boundary_column, with_own_columns
 from tests import toy_runs
 from tests.integration.commands import call
 from tests.models.ngram.oracles import write_arpa
@@ -225,6 +226,6 @@ def test_pseudo_log_likelihoods_have_a_column_of_their_own() -> None:
 def test_tables_say_how_words_were_scored(folder: Path) -> None:
     results = gp.evaluate(toy_runs.run_of(folder, "ngram"), gp.suites("toy_english"), items=2)
     name = results.names[0].run
-    tables = marked(results.tables, {name: HowScored("next")})
+    tables = with_boundary_column(results.tables, {name: HowScored("next")})
     for table in (tables.items, tables.effects, tables.surprisals, tables.sentences):
         assert set(table["boundary"]) == {"next"}

@@ -22,7 +22,7 @@ from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.scorer import StructuredScorer
 from gardenpath.eval.search.settings import WordSync
 from gardenpath.models.scores import Totals
-from gardenpath.runs import scorers
+from gardenpath.runs import computing
 from gardenpath.runs.model import TrainedModel
 from gardenpath.runs.perplexity import CorpusPerplexities, as_perplexity, perplexities, with_errors
 from gardenpath.runs.processes import ScoringJob
@@ -292,7 +292,7 @@ class Searches:
             return made_up(words, self._counts[number])
 
         patch.setattr(StructuredScorer, "search", search)
-        patch.setattr(scorers, "word_deviations_of", deviations)
+        patch.setattr(computing, "word_deviations_of", deviations)
 
     def _count(self, words: Words, places: set[int] | None, run: Run) -> int:
         search = run.search

@@ -20,7 +20,7 @@ import torch
 from gardenpath.errors import ConfigError, RunError, ScoringStoppedError, StoppedError
 from gardenpath.runs import processes as automatic
 from gardenpath.runs import processes as spreading
-from gardenpath.runs.parsing import parsed
+from gardenpath.runs.computing import parsed
 from gardenpath.runs.processes import LostWorkerError, ScoringJob, spread_jobs
 from gardenpath.settings.schema import plain, read
 from gardenpath.settings.tasks import PerplexityTask, SuiteTask

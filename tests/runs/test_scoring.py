@@ -30,14 +30,14 @@ from gardenpath.eval.suites.summary import RunName
 from gardenpath.runs.evaluation import evaluate
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
-from gardenpath.runs.scoring import (
+from gardenpath.runs.suite_tables import (
     Measured,
     exact_grammars,
     measured_run,
     measured_scorer,
     measured_table,
+    suite_tables,
 )
-from gardenpath.runs.suite_tables import suite_tables
 from gardenpath.store.surprisals import Stored
 from gardenpath.store.tables import EFFECTS, ITEMS, SUMMARY, SURPRISALS, read_table
 from gardenpath.util import Words

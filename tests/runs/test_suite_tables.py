@@ -14,8 +14,14 @@ from gardenpath.eval.suites.library import load_suites
 from gardenpath.eval.suites.outcomes import EXACT_TIES, TieRule
 from gardenpath.eval.suites.suite import Suite
 from gardenpath.eval.suites.summary import RunName
-from gardenpath.runs.scoring import Measured, exact_grammars
-from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pair_rows
+from gardenpath.runs.suite_tables import (
+    Measured,
+    exact_grammars,
+    selected,
+    sentences_in,
+    suite_tables,
+    word_pair_rows,
+)
 from gardenpath.util import Words
 from tests.runs.own_suite import agreement
 from tests.toy_runs import run_of

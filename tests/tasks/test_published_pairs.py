@@ -18,7 +18,7 @@ from gardenpath.errors import ConfigError, GardenpathError
 from gardenpath.eval.suites.pairs import PAIR_SETS, MissingPairsError, PairSource
 from gardenpath.eval.suites.suite import SuiteError
 from gardenpath.runs.evaluation import pairs_for
-from gardenpath.runs.scoring import measured_run, measured_scorer
+from gardenpath.runs.suite_tables import measured_run, measured_scorer
 from gardenpath.settings.compose import load_settings
 from gardenpath.store.manifest import read_results_manifest
 from gardenpath.store.tables import AGGREGATE, read_table

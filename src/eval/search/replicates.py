@@ -18,14 +18,16 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from scipy.special import logsumexp, stdtrit
-from torch import Tensor
 
 from gardenpath.data.arrays import Floats
 from gardenpath.util import bits, plural
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,8 @@ def threshold(weight: Tensor, width: int) -> Tensor:
     c = (sum of the others) / (width - A); A is the smallest number for which no other weight is
     above c.
     """
+    import torch  # here, because tables need other functions of this module
+
     if weight.shape[1] <= width:
         return torch.zeros_like(weight[:, :1])
     top, places = weight.topk(width, dim=1)
@@ -130,6 +134,8 @@ def drawn(weight: Tensor, bar: Tensor, uniform: Tensor) -> Draw:
     ``weight``: ``(groups, slots)``; ``bar``: ``(groups, 1)``; ``uniform``: ``(groups, 1)`` in
     [0, 1).
     """
+    import torch
+
     is_large = weight >= bar
     # Where the bar is zero, all weights are large.
     chance = (weight / bar).masked_fill(is_large, 0.0)

@@ -133,7 +133,7 @@ class SequentialScorer:
     With ``share_prefixes``, common prefixes of sentences are computed once, and ``sharing`` reports
     after a call how much that saved; the scores are the same. N-gram models do not share prefixes,
     because a lookup costs less than finding them. ``boundary`` says how the pieces of a word make
-    its probability (:mod:`boundaries`); it has no effect on models of whole words.
+    its probability (``words.pieces``); it has no effect on models of whole words.
     """
 
     def __init__(

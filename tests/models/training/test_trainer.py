@@ -63,7 +63,8 @@ OVERFIT = (
 
 def _on_split(run: RunFolder, folder: Path, split: str) -> Perplexity:
     text = (folder / "corpus" / f"{split}.txt").read_text(encoding="utf-8")
-    return measure(small_runs.loaded(run), [line.split() for line in text.splitlines()])
+    sentences = [line.split() for line in text.splitlines()]
+    return measure(small_runs.loaded(run).word_log_probs(sentences), sentences)
 
 
 @pytest.mark.slow

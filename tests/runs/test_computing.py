@@ -6,7 +6,7 @@ from pathlib import Path
 
 import gardenpath
 from gardenpath.eval.search.settings import WordSync
-from gardenpath.runs.parsing import parsed
+from gardenpath.runs.computing import parsed
 from tests.toy_runs import run_of
 
 NARROW = WordSync(action_beam=10, word_beam=3)
