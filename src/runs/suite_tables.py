@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from gardenpath.data.arrays import Floats
-from gardenpath.data.pcfg.exact import ExactModel
-from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.data.pcfg import ExactModel
+from gardenpath.data.readers.treebanks import ToyTreebank
 from gardenpath.data.sentence import OnWords, Scorer
 from gardenpath.data.words.vocabulary import END
 from gardenpath.errors import GardenpathError
