@@ -18,7 +18,7 @@ from gardenpath.eval.published.forms import form_of
 from gardenpath.eval.published.tables import read_scored_words
 from gardenpath.eval.surprisal.inputs import read_sentences
 from gardenpath.eval.surprisal.tables import RunHeader, SurprisalRow, read_surprisals
-from gardenpath.models.family import AdoptedFamily, AdoptedModel, AdoptedSettings, ModelSettings
+from gardenpath.models.family import AdoptedFamily, AdoptedSettings, ModelSettings, OpenedModel
 from gardenpath.safe_text import MalformedTextError, parse_json
 from gardenpath.store.files import read_text, sha256_of, whole_file
 from gardenpath.store.manifest import side_car
@@ -246,7 +246,7 @@ class TableFamily(AdoptedFamily):
         device: str,
         boundary: Boundary | None,
         on_words: Callable[[int], None] = lambda _: None,
-    ) -> AdoptedModel:
+    ) -> OpenedModel:
         """Open the table of a run folder; it is read when the first sentence is asked for."""
         return TabledScores(folder / TABLE_FILE, on_words)
 

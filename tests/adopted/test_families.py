@@ -34,7 +34,7 @@ from gardenpath.adopted.masked import MaskedScorer
 from gardenpath.data.arrays import Floats
 from gardenpath.data.words.pieces import Boundary
 from gardenpath.errors import ConfigError, DamagedRunError, GardenpathError, InputError
-from gardenpath.models.family import AdoptedModel
+from gardenpath.models.family import OpenedModel
 from gardenpath.settings.schema import plain, read
 from gardenpath.util import bits
 from tests.adopted import masked_samples, tiny_models
@@ -288,7 +288,7 @@ def source(published: Path, tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
-def _opened(settings: MaskedModel, folder: Path) -> AdoptedModel:
+def _opened(settings: MaskedModel, folder: Path) -> OpenedModel:
     return FAMILY_MASKED_FAMILY.open(settings, folder, device="cpu", boundary=None)
 
 

@@ -17,7 +17,7 @@ from gardenpath.adopted.masked import MaskedScorer, word_tokens
 from gardenpath.data.arrays import Floats
 from gardenpath.data.words.pieces import Spacing, joined_words
 from gardenpath.errors import GardenpathError
-from gardenpath.models.family import AdoptedModel
+from gardenpath.models.family import OpenedModel
 from tests.adopted import masked_samples
 
 SENTENCES = [
@@ -202,7 +202,7 @@ def test_an_empty_sentence_has_no_scores() -> None:
 
 
 def test_unknown_words_are_named() -> None:
-    model: AdoptedModel = _scorer("bert")
+    model: OpenedModel = _scorer("bert")
     assert model.knows("kings") and not model.knows("Ωψ")
     assert model.seen_as(["Kings", "older", "Ωψ"]) == ["kings", "old ##er", "<unk>"]
     assert _scorer("roberta").knows("Ωψ")
