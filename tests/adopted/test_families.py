@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import gardenpath as gp
-from gardenpath.adopted import checkpoints as hf_files
+from gardenpath.adopted import families as hf_files
 from gardenpath.adopted.families import (
     Bos,
     HfFamily,
@@ -304,7 +304,7 @@ def test_an_adopted_model_gives_the_numbers_of_the_model(tmp_path: Path, name: s
     make_tokenizer, make_network = masked_samples.MODELS[name]
     tokenizer = make_tokenizer()
     network: Any = make_network(tokenizer)
-    expected = MaskedScorer(tokenizer, lambda: network, spacing="auto").word_log_probs(
+    expected = MaskedScorer(tokenizer, lambda: network, MaskedSettings()).word_log_probs(
         SENTENCES_MASKED_FAMILY
     )
     found = _opened(settings, tmp_path).word_log_probs(SENTENCES_MASKED_FAMILY)
