@@ -1,11 +1,11 @@
 """Masked language models: their networks, the tokens of each word, and scores of words.
 
 Opened by :class:`MaskedFamily`. Only files that have checksums are loaded, and weights that are in
-none of them, which would be random, are refused. Scores are pseudo-log-likelihoods: each token of a word
-is predicted with a mask in its place, from the tokens on both sides. The score of a word is the sum
-over its tokens of log p(token | other tokens), where other tokens of the same word are masked too,
-or not (``Pll``). The sum over a sentence is not the logarithm of a probability: the scores of all
-sentences do not add up to one.
+none of them, which would be random, are refused. Scores are pseudo-log-likelihoods: each token of a
+word is predicted with a mask in its place, from the tokens on both sides. The score of a word is
+the sum over its tokens of log p(token | other tokens), where other tokens of the same word are
+masked too, or not (``Pll``). The sum over a sentence is not the logarithm of a probability: the
+scores of all sentences do not add up to one.
 """
 
 from __future__ import annotations
