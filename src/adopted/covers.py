@@ -310,20 +310,19 @@ class TextTokens:
 
     def pieces(self, tokens: Sequence[int]) -> list[str]:
         """Return tokens as they are written in the vocabulary, or as text where that is legible."""
-        return [self._shown(token) for token in tokens]
+        pieces = []
+        for token in tokens:
+            try:
+                text = (self.bytes.content[token] or b"").decode()
+            except UnicodeDecodeError:
+                text = ""
+            pieces.append(text.replace(" ", BLANK) or str(self._tokeniser.id_to_token(token)))
+        return pieces
 
     def is_known(self, word: str) -> bool:
         """Whether the tokens of a word are its characters, not a symbol for unknown ones."""
         (encoded,) = self._encode([word])
         return self.bytes.text(encoded.ids) == self.data(word)
-
-    def _shown(self, token: int) -> str:
-        content = self.bytes.content[token]
-        try:
-            text = content.decode() if content is not None else ""
-        except UnicodeDecodeError:
-            text = ""
-        return text.replace(" ", "▁") or str(self._tokeniser.id_to_token(token))
 
     def _encode(self, texts: Sequence[str]) -> list[Any]:
         try:

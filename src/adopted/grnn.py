@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from gardenpath.adopted.pickles import (
     RefusedPickleError,
     TorchFile,
     open_torch_file,
-)
+)  # fmt: skip
 from gardenpath.data.arrays import Floats
 from gardenpath.data.readers.base import require_text
 from gardenpath.data.sentence import PrefixTrie, tries_by_size
@@ -285,26 +286,19 @@ _FIRST = len(SPECIALS)
 _AGAIN = "copy the run folder again, or adopt the model again"
 
 
+@dataclass(eq=False)
 class GrnnLm:
     """An adopted word-level LSTM; its files are read when they are first needed."""
 
-    def __init__(
-        self,
-        folder: Path,
-        settings: GrnnSettings,
-        *,
-        device: str = "cpu",
-        on_words: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        self._folder = folder
-        self._settings = settings
-        self._device = device
-        self._on_words = on_words
+    folder: Path
+    settings: GrnnSettings
+    device: str = "cpu"
+    on_words: Callable[[int], None] = lambda _: None
 
     @property
     def is_order_dependent(self) -> bool:
         """Whether the score of a sentence depends on the sentences before it."""
-        return self._settings.state == "carry"
+        return self.settings.state == "carry"
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """Return, for each sentence, the log probability (nats) of each word, then its end.
@@ -325,37 +319,37 @@ class GrnnLm:
                 scores = self._score_trie(trie)
                 for number, rows in zip(trie.numbers, trie.predictions, strict=True):
                     results[number] = scores[rows]
-                self._on_words(int(trie.lengths.sum()))
+                self.on_words(int(trie.lengths.sum()))
         return results
 
     def knows(self, word: str) -> bool:
         """Whether the vocabulary contains the word, in this case."""
-        return word in self._ids and word not in (self._settings.eos, self._settings.unknown)
+        return word in self._ids and word not in (self.settings.eos, self.settings.unknown)
 
     def seen_as(self, words: Sequence[str]) -> list[str]:
         """Return each word, or the symbol of unknown words for it."""
-        return [word if self.knows(word) else self._settings.unknown for word in words]
+        return [word if self.knows(word) else self.settings.unknown for word in words]
 
     def _encode(self, words: Sequence[str]) -> list[int]:
         seen = self.seen_as(words)
-        if self._settings.unknown not in self._ids and self._settings.unknown in seen:
-            word = words[seen.index(self._settings.unknown)]
+        if self.settings.unknown not in self._ids and self.settings.unknown in seen:
+            word = words[seen.index(self.settings.unknown)]
             raise GardenpathError(
-                f"{self._folder}: the model does not know {word!r}, and its vocabulary has no "
-                f"symbol {self._settings.unknown} for unknown words; name the symbol with "
+                f"{self.folder}: the model does not know {word!r}, and its vocabulary has no "
+                f"symbol {self.settings.unknown} for unknown words; name the symbol with "
                 "model.network.unknown= when you adopt the model"
             )
         return [self._ids[word] for word in seen]
 
     def _score_trie(self, trie: PrefixTrie) -> Floats:
         """``(predictions,)`` log probabilities of a trie."""
-        batch = PrefixBatch.of(trie).to(self._device)
-        eos = self._ids[self._settings.eos]
+        batch = PrefixBatch.of(trie).to(self.device)
+        eos = self._ids[self.settings.eos]
         tokens, targets = batch.tokens - _FIRST, batch.targets - _FIRST
         tokens[batch.tokens == BEGIN_ID] = eos
         targets[batch.targets == END_ID] = eos
         network = self._network
-        if self._settings.state == "eos":
+        if self.settings.state == "eos":
             states = network.prefix_states(tokens, batch.parents, batch.sizes)
             return _on_host(network.log_probs(states, batch.contexts, targets))
         # Without a symbol before it, nothing predicts the first word: row 0 has no state.
@@ -369,23 +363,23 @@ class GrnnLm:
 
     def _score_text(self, sentences: Sequence[Sequence[int]]) -> list[Floats]:
         """Score all sentences as one text, separated by the end symbol, which begins it."""
-        eos = self._ids[self._settings.eos]
+        eos = self._ids[self.settings.eos]
         text = [eos, *(token for sentence in sentences for token in (*sentence, eos))]
-        tokens = torch.tensor(text, device=self._device)
+        tokens = torch.tensor(text, device=self.device)
         network, state = self._network, None
         scores = []
         for begin in range(0, len(text) - 1, _TEXT_TOKENS):
             inputs, targets = tokens[:-1][begin:][:_TEXT_TOKENS], tokens[1:][begin:][:_TEXT_TOKENS]
             states, state = network.rnn(network.encoder(inputs), state)
-            rows = torch.arange(len(inputs), device=self._device)
+            rows = torch.arange(len(inputs), device=self.device)
             scores.append(_on_host(network.log_probs(states, rows, targets)))
-            self._on_words(int((targets != eos).sum()))
+            self.on_words(int((targets != eos).sum()))
         ends = np.cumsum([len(sentence) + 1 for sentence in sentences])
         return np.split(np.concatenate(scores), ends[:-1])
 
     @cached_property
     def _ids(self) -> Mapping[str, int]:
-        path = self._folder / WORDS_FILE
+        path = self.folder / WORDS_FILE
         try:
             words = parse_json(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -393,13 +387,13 @@ class GrnnLm:
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise DamagedRunError(f"{path}: is not a list of words; {_AGAIN}")
         ids = {word: number for number, word in enumerate(words)}
-        if len(ids) != len(words) or self._settings.eos not in ids:
+        if len(ids) != len(words) or self.settings.eos not in ids:
             raise DamagedRunError(f"{path}: a word is missing or occurs twice; {_AGAIN}")
         return ids
 
     @cached_property
     def _network(self) -> WordLstm:
-        path = self._folder / WEIGHTS_FILE
+        path = self.folder / WEIGHTS_FILE
         weights = load_arrays(path)
         shapes = {name: array.shape for name, array in weights.items()}
         is_single = all(array.dtype == np.float32 for array in weights.values())
@@ -410,7 +404,7 @@ class GrnnLm:
                 f"{path}: the model has {len(weights[EMBEDDING_WEIGHT])} words, but {WORDS_FILE} "
                 f"next to it has {len(self._ids)}; {_AGAIN}"
             )
-        return WordLstm(weights).to(self._device).eval()
+        return WordLstm(weights).to(self.device).eval()
 
 
 def _on_host(values: Tensor) -> Floats:

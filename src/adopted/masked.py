@@ -189,27 +189,19 @@ class _Target:
     is_last: bool
 
 
+@dataclass(eq=False)
 class MaskedScorer:
-    """Scores words with a masked language model; ``network`` is called when it is first needed.
+    """Scores words with a masked language model; ``load`` is called when it is first needed.
 
     Predictions that several sentences share, such as those of a word that alone distinguishes two
     sentences, are computed once.
     """
 
-    def __init__(
-        self,
-        tokenizer: Any,
-        network: Callable[[], nn.Module],
-        settings: MaskedSettings,
-        *,
-        device: str = "cpu",
-        on_words: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        self._tokenizer = tokenizer
-        self._load = network
-        self._settings = settings
-        self._device = torch.device(device)
-        self._on_words = on_words
+    tokenizer: Any
+    load: Callable[[], nn.Module]
+    settings: MaskedSettings
+    device: str = "cpu"
+    on_words: Callable[[int], None] = lambda _: None
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """Return, for each sentence, the score (nats) of each word; that of the end is NaN."""
@@ -220,36 +212,36 @@ class MaskedScorer:
             for row, target in self._predictions(words):
                 rows[row].append(target)
                 scores[words][target.word] = 0.0
-        self._on_words(sum(int(np.isnan(score[:-1]).sum()) for score in scores.values()))
+        self.on_words(sum(int(np.isnan(score[:-1]).sum()) for score in scores.values()))
         for batch in self._batches(list(rows)):
             members = [(place, target) for place, row in enumerate(batch) for target in rows[row]]
             log_probs = self._log_probs(batch, [(place, each.token) for place, each in members])
             for (_, target), log_prob in zip(members, log_probs, strict=True):
                 scores[target.sentence][target.word] += log_prob
-            self._on_words(sum(target.is_last for _, target in members))
+            self.on_words(sum(target.is_last for _, target in members))
         return [scores[words].copy() for words in wanted]
 
     def knows(self, word: str) -> bool:
         """Whether the word has no unknown token."""
-        unknown = self._tokenizer.unk_token_id
+        unknown = self.tokenizer.unk_token_id
         return unknown is None or unknown not in self._tokens((word,)).ids
 
     def seen_as(self, words: Sequence[str]) -> list[str]:
         """Return the tokens of each word, separated by blanks."""
         tokens = self._tokens(words)
-        unknown, name = self._tokenizer.unk_token_id, self._tokenizer.convert_ids_to_tokens
+        unknown, name = self.tokenizer.unk_token_id, self.tokenizer.convert_ids_to_tokens
         names = [UNKNOWN if token == unknown else str(name(token)) for token in tokens.ids]
         return [" ".join(names[place] for place in places) for places in tokens.positions]
 
     def _tokens(self, words: Sequence[str]) -> WordTokens:
-        return word_tokens(self._tokenizer, words, self._settings.spacing)
+        return word_tokens(self.tokenizer, words, self.settings.spacing)
 
     def _predictions(self, words: Words) -> Iterator[tuple[_Row, _Target]]:
         """Yield what has to be predicted for a sentence, in the order of its tokens."""
         tokens = self._tokens(words)
         text = " ".join(words)
         shown = repr(text if len(text) <= 100 else f"{text[:100]}…")
-        if tokens.problems and self._settings.unscorable == "refuse":
+        if tokens.problems and self.settings.unscorable == "refuse":
             raise GardenpathError(
                 f"{shown}: {next(iter(tokens.problems.values()))}; leave out the values of "
                 "such words with model.network.unscorable=missing, or choose another model"
@@ -259,7 +251,7 @@ class MaskedScorer:
                 f"{shown}: the sentence has {len(tokens.ids)} tokens with the special ones, but "
                 f"the model reads at most {self._longest}; divide the sentence, or leave it out"
             )
-        mask = self._tokenizer.mask_token_id
+        mask = self.tokenizer.mask_token_id
         for word, places in enumerate(tokens.positions):
             if word in tokens.problems:
                 continue
@@ -268,7 +260,7 @@ class MaskedScorer:
                     "original": places[number : number + 1],
                     "within_word_l2r": places[number:],
                     "whole_word": places,
-                }[self._settings.pll]
+                }[self.settings.pll]
                 masked = list(tokens.ids)
                 for other in masked_places:
                     masked[other] = mask
@@ -281,32 +273,32 @@ class MaskedScorer:
         for row in rows:
             by_length[len(row[0])].append(row)
         for length, members in sorted(by_length.items()):
-            size = max(1, self._settings.max_batch_tokens // length)
+            size = max(1, self.settings.max_batch_tokens // length)
             for start in range(0, len(members), size):
                 yield members[start : start + size]
 
     def _log_probs(self, rows: Sequence[_Row], wanted: Sequence[tuple[int, int]]) -> list[float]:
         """Return log probabilities, each of a token in one of the rows."""
-        ids = torch.tensor([ids for ids, _ in rows], device=self._device)
-        places = torch.tensor([place for _, place in rows], device=self._device)
+        ids = torch.tensor([ids for ids, _ in rows], device=self.device)
+        places = torch.tensor([place for _, place in rows], device=self.device)
         with torch.inference_mode():
             logits = _logits_at(self._network, ids, places)
             logits = logits if logits.dtype == torch.float64 else logits.float()
-            chosen = torch.tensor(wanted, device=self._device)
+            chosen = torch.tensor(wanted, device=self.device)
             log_probs = logits.log_softmax(-1)[chosen[:, 0], chosen[:, 1]]
         values: list[float] = log_probs.double().cpu().tolist()
         return values
 
     @functools.cached_property
     def _network(self) -> nn.Module:
-        return self._load().to(self._device).eval()
+        return self.load().to(self.device).eval()
 
     @functools.cached_property
     def _longest(self) -> int:
         """Number of tokens that the model and its tokeniser allow."""
         config: Any = self._network.config
         own = getattr(config, "max_position_embeddings", None)
-        limits = [own, self._tokenizer.model_max_length]
+        limits = [own, self.tokenizer.model_max_length]
         for name, part in self._network.named_modules():
             if name.endswith("position_embeddings") and isinstance(part, nn.Embedding):
                 # RoBERTa counts positions from the one after the padding's.

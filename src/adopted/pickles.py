@@ -102,15 +102,20 @@ MODELS_OF_WORDS = frozenset(
     GlobalName(module, "RNNModel")
     for module in ("model", "__main__", "language_models.model", "src.language_models.model")
 )
-EMBEDDING = GlobalName("torch.nn.modules.sparse", "Embedding")
-LSTM = GlobalName("torch.nn.modules.rnn", "LSTM")
-LINEAR = GlobalName("torch.nn.modules.linear", "Linear")
-DROPOUT = GlobalName("torch.nn.modules.dropout", "Dropout")
 CORPUS, DICTIONARY = GlobalName("data", "Corpus"), GlobalName("data", "Dictionary")
 # Networks that are recognised in order to name them: their pickles are read, and then refused.
 OTHER_NETWORKS = frozenset(GlobalName("torch.nn.modules.rnn", name) for name in ("GRU", "RNN"))
-PICKLED_CLASSES = frozenset(
-    {*MODELS_OF_WORDS, EMBEDDING, LSTM, LINEAR, DROPOUT, CORPUS, DICTIONARY, *OTHER_NETWORKS}
+PICKLED_CLASSES = (
+    MODELS_OF_WORDS
+    | OTHER_NETWORKS
+    | {
+        CORPUS,
+        DICTIONARY,
+        GlobalName("torch.nn.modules.sparse", "Embedding"),
+        GlobalName("torch.nn.modules.rnn", "LSTM"),
+        GlobalName("torch.nn.modules.linear", "Linear"),
+        GlobalName("torch.nn.modules.dropout", "Dropout"),
+    }
 )
 
 

@@ -216,7 +216,6 @@ class TableFamily(AdoptedFamily):
         return replace(settings, network=replace(settings.network, boundary=table.origin.boundary))
 
     def identity(self, settings: TableModel, folder: Path) -> str:
-        """Return the checksum of the table."""
         return sha256_of(folder / TABLE_FILE)
 
     def open(
@@ -242,16 +241,15 @@ class TableFamily(AdoptedFamily):
         return stated
 
     def notes(self, settings: TableModel, folder: Path) -> tuple[str, ...]:
-        """Return what was said when the table was read."""
         return read_word_table(folder / TABLE_FILE).origin.notes
 
 
+@dataclass(eq=False)
 class TabledScores:
     """Log probabilities of words from a table."""
 
-    def __init__(self, path: Path, on_words: Callable[[int], None] = lambda _: None) -> None:
-        self.path = path
-        self._on_words = on_words
+    path: Path
+    on_words: Callable[[int], None] = lambda _: None
 
     @cached_property
     def _table(self) -> WordTable:
@@ -273,7 +271,7 @@ class TabledScores:
                 f"such as {shown}; score all sentences of the suites, divided into the same words, "
                 "and adopt the table again"
             )
-        self._on_words(sum(map(len, wanted)))
+        self.on_words(sum(map(len, wanted)))
         return [np.array(known[words], dtype=np.float64) for words in wanted]
 
     def knows(self, word: str) -> bool:
