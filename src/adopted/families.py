@@ -216,11 +216,11 @@ class MaskedFamily(AdoptedFamily):
     def adopt(self, settings: MaskedModel, source: str, folder: Path) -> MaskedModel:
         """Load the model once and record the checksums of its files, which stay in place."""
         require_transformers()
-        from gardenpath.adopted.masked import load_masked_network, load_masked_tokenizer
+        from gardenpath.adopted.masked import load_network, load_tokenizer
 
         place, network = _located(settings.network, source)
-        load_masked_tokenizer(network, place)
-        load_masked_network(network, place)
+        load_tokenizer(network, place)
+        load_network(network, place)
         return replace(settings, network=network)
 
     def identity(self, settings: MaskedModel, folder: Path) -> str:
@@ -239,17 +239,13 @@ class MaskedFamily(AdoptedFamily):
     ) -> MaskedScorer:
         """Open the model; ``boundary`` has no meaning for words that are predicted one by one."""
         require_transformers()
-        from gardenpath.adopted.masked import (
-            MaskedScorer,
-            load_masked_network,
-            load_masked_tokenizer,
-        )
+        from gardenpath.adopted.masked import MaskedScorer, load_network, load_tokenizer
 
         network, place = settings.network, _place(settings.network)
         verify(place, network.files)
         return MaskedScorer(
-            load_masked_tokenizer(network, place),
-            lambda: load_masked_network(network, place),
+            load_tokenizer(network, place),
+            lambda: load_network(network, place),
             network,
             device=device,
             on_words=on_words,
@@ -258,8 +254,6 @@ class MaskedFamily(AdoptedFamily):
 
 # The words of a model of the family grnn in the order of their numbers.
 WORDS_FILE = "words.json"
-# Where its files came from; that does not determine any number.
-_SOURCE_FILE = "source.json"
 
 
 class GrnnFamily(AdoptedFamily):
@@ -283,9 +277,10 @@ class GrnnFamily(AdoptedFamily):
             )
         save_arrays(weights, folder / WEIGHTS_FILE)
         write_json(folder / WORDS_FILE, list(words))
+        # Where the files came from; that does not determine any number.
         sources = {"model": path, "vocabulary": vocabulary}
         origin = {k: {"file": str(p), "sha256": sha256_of(p)} for k, p in sources.items()}
-        write_json(folder / _SOURCE_FILE, origin)
+        write_json(folder / "source.json", origin)
         # The words are in the folder now.
         return replace(settings, network=replace(settings.network, vocabulary=None))
 

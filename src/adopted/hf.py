@@ -29,7 +29,7 @@ from gardenpath.adopted.covers import (
     Mark,
     TextTokens,
     TokenSets,
-)
+)  # fmt: skip
 from gardenpath.adopted.families import HfSettings
 from gardenpath.data.arrays import Floats, Ints
 from gardenpath.data.sentence import PrefixTrie, tries_by_size
@@ -357,7 +357,10 @@ class CausalScorer:
         self._notes: dict[str, None] = {}
         self._begin = self._first_token()
         self._end = tokeniser.eos_token_id
-        self._windows = Windows(self._most_tokens())
+        # Tokens after BOS that the model can read.
+        positions = getattr(self._text_config, "max_position_embeddings", None)
+        begins = self._begin is not None
+        self._windows = Windows(None if positions is None else int(positions) - begins)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -533,11 +536,6 @@ class CausalScorer:
         if own is None:
             self._note(f"bos={choice}: the first word of a sentence has no probability (NaN)")
         return None if own is None else int(own)
-
-    def _most_tokens(self) -> int | None:
-        """Number of tokens after BOS that the model can read; None if there is no limit."""
-        positions = getattr(self._text_config, "max_position_embeddings", None)
-        return None if positions is None else int(positions) - (self._begin is not None)
 
     def _require_context(self, contexts: Contexts) -> None:
         most, longest = self._windows.most, max(contexts.depths)

@@ -34,7 +34,7 @@ from gardenpath.util import Words
 # ---- Loading.
 
 
-def load_masked_tokenizer(settings: MaskedSettings, folder: Path) -> Any:
+def load_tokenizer(settings: MaskedSettings, folder: Path) -> Any:
     """Return the tokeniser of a model; it must know which characters its tokens stand for."""
     from transformers import AutoTokenizer
 
@@ -63,7 +63,7 @@ def load_masked_tokenizer(settings: MaskedSettings, folder: Path) -> Any:
     return tokenizer
 
 
-def load_masked_network(settings: MaskedSettings, folder: Path) -> nn.Module:
+def load_network(settings: MaskedSettings, folder: Path) -> nn.Module:
     """Return the network of a model, in evaluation mode; all its weights must be in the files."""
     from transformers import AutoConfig, AutoModelForMaskedLM
 

@@ -105,18 +105,10 @@ MODELS_OF_WORDS = frozenset(
 CORPUS, DICTIONARY = GlobalName("data", "Corpus"), GlobalName("data", "Dictionary")
 # Networks that are recognised in order to name them: their pickles are read, and then refused.
 OTHER_NETWORKS = frozenset(GlobalName("torch.nn.modules.rnn", name) for name in ("GRU", "RNN"))
-PICKLED_CLASSES = (
-    MODELS_OF_WORDS
-    | OTHER_NETWORKS
-    | {
-        CORPUS,
-        DICTIONARY,
-        GlobalName("torch.nn.modules.sparse", "Embedding"),
-        GlobalName("torch.nn.modules.rnn", "LSTM"),
-        GlobalName("torch.nn.modules.linear", "Linear"),
-        GlobalName("torch.nn.modules.dropout", "Dropout"),
-    }
-)
+_LAYERS = (("sparse", "Embedding"), ("rnn", "LSTM"), ("linear", "Linear"), ("dropout", "Dropout"))
+PICKLED_CLASSES = MODELS_OF_WORDS | OTHER_NETWORKS | {CORPUS, DICTIONARY} | {
+    GlobalName(f"torch.nn.modules.{module}", name) for module, name in _LAYERS
+}  # fmt: skip
 
 
 def _length(value: Any) -> int:
