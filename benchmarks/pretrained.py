@@ -25,8 +25,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from gardenpath.adopted.checkpoints import load_causal, load_tokeniser
-from gardenpath.adopted.families import HfSettings
+from gardenpath.adopted.families import HfSettings, load_causal, load_tokeniser
 from gardenpath.adopted.hf import CausalScorer
 from gardenpath.data.words.pieces import joined_words
 from gardenpath.runs.evaluation import suites

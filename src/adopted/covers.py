@@ -1,7 +1,9 @@
-"""The bytes that each token of a vocabulary stands for, sorted.
+"""Which sequences of tokens stand for the beginning of a text, and which sums give its probability.
 
-Tokens are compared with text as bytes (UTF-8), because a token may be a part of a character. The
-tokens that begin with given bytes are a range of the sorted vocabulary.
+Used by the scorer of causal models (``hf``), without torch: this module asks for sums of
+probabilities of next tokens after contexts, and the scorer computes them. Tokens are compared with
+text as bytes (UTF-8), because a token may be a part of a character. A tokeniser that changes a text
+is refused, so that probabilities are those of the text that the user gave.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import bisect
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +30,6 @@ _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 
 # A blank after something else; most vocabularies have no such tokens.
 _INNER_BLANK = re.compile(rb"[^ ] ")
-
 # Length of a character, by the highest bits of its first byte; 0 if no character begins with it.
 _LENGTHS = [1] * 8 + [0] * 4 + [2] * 2 + [3, 4]
 
@@ -36,22 +37,22 @@ _LENGTHS = [1] * 8 + [0] * 4 + [2] * 2 + [3, 4]
 class TokenBytes:
     """The bytes of each token, None for special tokens.
 
-    ``order`` are the tokens that have bytes, sorted by them; ``rank`` is the inverse, with −1 for
-    tokens without bytes.
+    The tokens that begin with given bytes are a range of ``order``: the tokens that have bytes,
+    sorted by them. ``rank`` is the inverse, with −1 for tokens without bytes.
     """
 
     def __init__(self, content: Sequence[bytes | None], *, is_byte_level: bool = False) -> None:
         self.content = list(content)
         self.is_byte_level = is_byte_level
         # A token without any bytes could be repeated for ever.
-        pairs = sorted((one, token) for token, one in enumerate(content) if one)
+        pairs = sorted((data, token) for token, data in enumerate(content) if data)
         self.order: Ints = np.array([token for _, token in pairs], dtype=np.int64)
         self.rank: Ints = np.full(len(content), -1, dtype=np.int64)
         self.rank[self.order] = np.arange(len(pairs))
-        self._sorted = [one for one, _ in pairs]
-        self.longest = max((len(one) for one in self._sorted), default=0)
-        inner = [one for one in self._sorted if _INNER_BLANK.search(one)]
-        self._longest_with_blank = max((len(one) for one in inner), default=0)
+        self._sorted = [data for data, _ in pairs]
+        self.longest = max(map(len, self._sorted), default=0)
+        inner = filter(_INNER_BLANK.search, self._sorted)
+        self._longest_with_blank = max(map(len, inner), default=0)
 
     @staticmethod
     def of(tokeniser: Tokenizer) -> TokenBytes:
@@ -66,9 +67,12 @@ class TokenBytes:
                 text = known.content if is_byte_level else known.content.replace(BLANK, " ")
                 content[token] = None if known.special else text.encode()
             elif is_byte_level:
-                content[token] = _byte_level(text)
+                codes = [_BYTES.get(character, -1) for character in text]
+                content[token] = None if -1 in codes else bytes(codes)
+            elif byte := _BYTE.fullmatch(text):
+                content[token] = bytes([int(byte[1], 16)])
             else:
-                content[token] = _with_blanks(text)
+                content[token] = text.replace(BLANK, " ").encode()
         return TokenBytes(content, is_byte_level=is_byte_level)
 
     def text(self, tokens: Sequence[int]) -> bytes | None:
@@ -89,7 +93,7 @@ class TokenBytes:
         """Whether a token begins with the last bytes of a character and goes on with another."""
         first = (ending + b"\x00", ending + b"\xc0")
         last = (ending + b"\x80", ending + b"\xff")  # no character begins with 80 to BF, or FF
-        places = [bisect.bisect_left(self._sorted, one) for one in (*first, *last)]
+        places = [bisect.bisect_left(self._sorted, bound) for bound in (*first, *last)]
         return places[0] < places[2] or places[1] < places[3]
 
     def is_too_long(self, text: bytes) -> bool:
@@ -121,16 +125,6 @@ def ends_word(following: bytes, spacing: Spacing) -> bool:
         return False
 
 
-def _with_blanks(text: str) -> bytes:
-    byte = _BYTE.fullmatch(text)
-    return bytes([int(byte[1], 16)]) if byte else text.replace(BLANK, " ").encode()
-
-
-def _byte_level(text: str) -> bytes | None:
-    codes = [_BYTES.get(character) for character in text]
-    return None if None in codes else bytes(code for code in codes if code is not None)
-
-
 def _byte_characters() -> dict[str, int]:
     """Return the byte that each character of a byte-level vocabulary stands for.
 
@@ -145,28 +139,26 @@ def _byte_characters() -> dict[str, int]:
 _BYTES = _byte_characters()
 
 
-# ----------------------------------------------------------------------------
-# What is asked of a model: sums of probabilities of next tokens, after distinct contexts.
-#
-# Contexts (sequences of tokens) form a tree, so that equal beginnings of texts are the same
-# context. Sets of tokens are ranges of one list of tokens: the sorted vocabulary, followed by
-# other sets.
-
+# ---- What is asked of a model: sums of probabilities of next tokens, after distinct contexts.
 
 # A set of tokens: a range of :attr:`TokenSets.tokens`.
 TokenSet = tuple[int, int]
-
 # The set of all tokens that end a word, and the end of the text; it is half of a vocabulary.
 ENDING: TokenSet = (-1, -1)
-
+# The context of no tokens.
 EMPTY = 0
+# Tokens of a text.
+TokenIds = tuple[int, ...]
 
 
 class TokenSets:
-    """Sets of tokens for a spacing; ``end`` is the token that ends texts, if there is one."""
+    """Sets of tokens for a spacing; ``end`` is the token that ends texts, if there is one.
+
+    Sets are ranges of one list of tokens: the sorted vocabulary, followed by other sets.
+    """
 
     def __init__(self, vocabulary: TokenBytes, spacing: Spacing, end: int | None) -> None:
-        self._vocabulary = vocabulary
+        self.vocabulary = vocabulary
         self._spacing = spacing
         self._others: list[int] = []
         self._known: dict[bytes, TokenSet] = {}
@@ -181,28 +173,20 @@ class TokenSets:
     @property
     def tokens(self) -> Ints:
         """The tokens of which sets are ranges."""
-        others = np.array(self._others, dtype=np.int64)
-        return np.concatenate([self._vocabulary.order, others])
+        return np.concatenate([self.vocabulary.order, np.array(self._others, dtype=np.int64)])
 
-    def only(self, token: int) -> TokenSet:
-        """Return the set of one token, which must have bytes."""
-        rank = int(self._vocabulary.rank[token])
-        return rank, rank + 1
-
-    def beginning_with(self, prefix: bytes) -> TokenSet:
-        """Return the tokens that begin with a prefix."""
-        return self._vocabulary.beginning_with(prefix)
-
-    def ending_after(self, prefix: bytes) -> TokenSet:
-        """Return the tokens that begin with a prefix and in which it ends a word."""
-        known = self._known.get(prefix)
+    def covering(self, rest: bytes, *, is_word: bool) -> TokenSet:
+        """Return the tokens that begin with bytes; in ``is_word``, that end a word after them."""
+        if not is_word:
+            return self.vocabulary.beginning_with(rest)
+        known = self._known.get(rest)
         if known is None:
-            ranks = self._vocabulary.ending_after(prefix, self._spacing)
-            known = self._known[prefix] = self._add(self._vocabulary.order[ranks].tolist())
+            ranks = self.vocabulary.ending_after(rest, self._spacing)
+            known = self._known[rest] = self._add(self.vocabulary.order[ranks].tolist())
         return known
 
     def _add(self, tokens: Sequence[int]) -> TokenSet:
-        begin = len(self._vocabulary.order) + len(self._others)
+        begin = len(self.vocabulary.order) + len(self._others)
         self._others += tokens
         return begin, begin + len(tokens)
 
@@ -210,7 +194,8 @@ class TokenSets:
 class Contexts:
     """A tree of contexts, and the sums of probabilities that are asked after each.
 
-    Context 0 is empty. Sum i is that of the tokens ``sets[i]`` after context ``askers[i]``.
+    Equal beginnings of texts are the same context; context 0 is empty. Sum i is that of the tokens
+    ``sets[i]`` after context ``askers[i]``; ``first_tokens`` has −1 for the empty context.
     """
 
     def __init__(self, sets: TokenSets) -> None:
@@ -220,43 +205,49 @@ class Contexts:
         self.depths = [0]
         self.askers: list[int] = []
         self.sets: list[TokenSet] = []
-        self._first = [-1]  # the first token of each context
+        self.first_tokens = [-1]
         self._own = [-1]  # the sum of each context's last token
         self._children: dict[tuple[int, int], int] = {}
-        self._asked: dict[tuple[int, TokenSet], int] = {}
+        self._numbers: dict[tuple[int, TokenSet], int] = {}
 
     def path(self, tokens: Sequence[int]) -> list[int]:
         """Return the contexts of a sequence of tokens: the empty one, ..., the whole sequence."""
-        found = [EMPTY]
+        path = [EMPTY]
         for token in tokens:
-            found.append(self._child(found[-1], token))
-        return found
+            parent = path[-1]
+            child = self._children.get((parent, token))
+            if child is None:
+                child = self._children[parent, token] = len(self.parents)
+                self.parents.append(parent)
+                self.tokens.append(token)
+                self.depths.append(self.depths[parent] + 1)
+                self.first_tokens.append(token if parent == EMPTY else self.first_tokens[parent])
+                rank = int(self.token_sets.vocabulary.rank[token])  # the token has bytes
+                self._own.append(self.ask(parent, (rank, rank + 1)))
+            path.append(child)
+        return path
 
     def ask(self, context: int, tokens: TokenSet) -> int:
         """Ask for a sum; return its number."""
-        asked = self._asked.get((context, tokens))
-        if asked is None:
-            asked = self._asked[context, tokens] = len(self.askers)
+        number = self._numbers.get((context, tokens))
+        if number is None:
+            number = self._numbers[context, tokens] = len(self.askers)
             self.askers.append(context)
             self.sets.append(tokens)
-        return asked
+        return number
 
-    def log_probs(self, sums: Floats, first: float = 0.0) -> Floats:
+    def log_probs(self, sums: Floats) -> Floats:
         """Return the log probability of each context, given all sums.
 
-        ``first`` replaces the sums after the empty context if they are not defined.
+        Where the sums after the empty context are not defined, those given the first token.
         """
-        found = np.zeros(len(self.parents))
-        for context in range(1, len(found)):
+        log_probs = np.zeros(len(self.parents))
+        for context in range(1, len(log_probs)):
             parent = self.parents[context]
-            own = float(sums[self._own[context]])
+            own = sums[self._own[context]]
             is_defined = parent != EMPTY or not np.isnan(own)
-            found[context] = found[parent] + (own if is_defined else first)
-        return found
-
-    def first_token(self, context: int) -> int:
-        """Return the first token of a context; −1 if it is empty."""
-        return self._first[context]
+            log_probs[context] = log_probs[parent] + (own if is_defined else 0.0)
+        return log_probs
 
     def sequence(self, context: int) -> list[int]:
         """Return the tokens of a context."""
@@ -266,24 +257,8 @@ class Contexts:
             context = self.parents[context]
         return tokens[::-1]
 
-    def _child(self, parent: int, token: int) -> int:
-        child = self._children.get((parent, token))
-        if child is None:
-            child = self._children[parent, token] = len(self.parents)
-            self.parents.append(parent)
-            self.tokens.append(token)
-            self.depths.append(self.depths[parent] + 1)
-            self._first.append(token if parent == EMPTY else self._first[parent])
-            self._own.append(self.ask(parent, self.token_sets.only(token)))
-        return child
 
-
-# ----------------------------------------------------------------------------
-# Text as tokens of a model that others trained, checked byte by byte.
-
-
-# Tokens of a text.
-TokenIds = tuple[int, ...]
+# ---- Text as tokens, checked byte by byte.
 
 
 class TextTokens:
@@ -302,11 +277,11 @@ class TextTokens:
 
     def encode(self, texts: Sequence[str]) -> list[TokenIds]:
         """Return the tokens of each text, without special ones."""
-        found = [tuple(one.ids) for one in self._encode(texts)]
-        for text, tokens in zip(texts, found, strict=True):
+        encoded = [tuple(encoding.ids) for encoding in self._encode(texts)]
+        for text, tokens in zip(texts, encoded, strict=True):
             if self.bytes.text(tokens) != self.data(text):
                 raise self._changed(text, tokens)
-        return found
+        return encoded
 
     def encode_without(self, text: str, missing: int) -> TokenIds:
         """Return the tokens of a text without its last bytes, which are a part of a character.
@@ -315,20 +290,19 @@ class TextTokens:
         begin within a character and contain another.
         """
         rest = self.data(text)[:-missing]
-        parts = [BLANK] if rest == self.lead and not self.bytes.is_byte_level else self._parts(text)
+        parts = [BLANK]
+        if self.bytes.is_byte_level or rest != self.lead:
+            # Parts of the text are divided into tokens one by one.
+            normaliser, splitter = self._tokeniser.normalizer, self._tokeniser.pre_tokenizer
+            normal = text if normaliser is None else normaliser.normalize_str(text)
+            parts = [part for part, _ in splitter.pre_tokenize_str(normal)]
         if self.bytes.is_byte_level:
             parts[-1] = parts[-1][:-missing]  # each character of a part is a byte
         model = self._tokeniser.model
-        tokens = tuple(one.id for part in parts for one in model.tokenize(part))
+        tokens = tuple(token.id for part in parts for token in model.tokenize(part))
         if self.bytes.text(tokens) != rest:
             raise self._changed(text, tokens)
         return tokens
-
-    def _parts(self, text: str) -> list[str]:
-        """The parts of a text that are divided into tokens one by one."""
-        normaliser, splitter = self._tokeniser.normalizer, self._tokeniser.pre_tokenizer
-        normal = text if normaliser is None else normaliser.normalize_str(text)
-        return [part for part, _ in splitter.pre_tokenize_str(normal)]
 
     def data(self, text: str) -> bytes:
         """Return the bytes that the tokens of a text stand for."""
@@ -336,20 +310,19 @@ class TextTokens:
 
     def pieces(self, tokens: Sequence[int]) -> list[str]:
         """Return tokens as they are written in the vocabulary, or as text where that is legible."""
-        return [self._shown(token) for token in tokens]
+        pieces = []
+        for token in tokens:
+            try:
+                text = (self.bytes.content[token] or b"").decode()
+            except UnicodeDecodeError:
+                text = ""
+            pieces.append(text.replace(" ", BLANK) or str(self._tokeniser.id_to_token(token)))
+        return pieces
 
     def is_known(self, word: str) -> bool:
         """Whether the tokens of a word are its characters, not a symbol for unknown ones."""
         (encoded,) = self._encode([word])
         return self.bytes.text(encoded.ids) == self.data(word)
-
-    def _shown(self, token: int) -> str:
-        content = self.bytes.content[token]
-        try:
-            text = content.decode() if content is not None else ""
-        except UnicodeDecodeError:
-            text = ""
-        return text.replace(" ", "▁") or str(self._tokeniser.id_to_token(token))
 
     def _encode(self, texts: Sequence[str]) -> list[Any]:
         try:
@@ -360,30 +333,26 @@ class TextTokens:
     def _lead(self) -> bytes:
         for known in ("a", "一"):
             ids = self._tokeniser.encode(known, add_special_tokens=False).ids
-            found = self.bytes.text(ids) or b""
-            lead = found.removesuffix(known.encode())
-            if found != lead and lead in (b"", b" "):
+            data = self.bytes.text(ids) or b""
+            lead = data.removesuffix(known.encode())
+            if data != lead and lead in (b"", b" "):
                 return lead
         raise GardenpathError(
-            f"the tokens of the text {known!r} stand for {found!r}: the tokeniser changes texts, "
+            f"the tokens of the text {known!r} stand for {data!r}: the tokeniser changes texts, "
             "or marks words in another way than with a blank; such models cannot be used"
         )
 
     def _changed(self, text: str, tokens: TokenIds) -> GardenpathError:
-        shown = self.bytes.text(tokens)
-        became = (
-            "with a symbol for unknown characters"
-            if shown is None
-            else repr(shown.decode(errors="replace"))
-        )
+        became = "with a symbol for unknown characters"
+        if (data := self.bytes.text(tokens)) is not None:
+            became = repr(data.decode(errors="replace"))
         return GardenpathError(
             f"the tokeniser changes the text {text!r}: its tokens are {became}; write the text as "
             "the tokeniser does (Unicode form NFC, lower case, known characters)"
         )
 
 
-# ----------------------------------------------------------------------------
-# The probability that a text begins with given characters, from a model over tokens.
+# ---- The probability that a text begins with given characters, from a model over tokens.
 #
 # A sequence of tokens *covers* the characters s if its text begins with s, but not without its
 # last token. C(s) are the tokens into which the tokeniser divides s. The covers of s are counted
@@ -409,7 +378,6 @@ class TextTokens:
 # that ends a word, and after C(s), those that begin with such a character (or the end of the
 # text).
 
-
 # A prefix of a text, given by its number of characters, and what may follow.
 Mark = tuple[int, After]
 # A context and the number of a sum after it; None stands for the context itself.
@@ -430,9 +398,10 @@ class Covered:
 
     def given_first(self, contexts: Contexts) -> Covered:
         """Return the terms in which the first token is that of the prefix, given this token."""
-        terms = [term for term in self.terms if contexts.first_token(term[0]) == self.first_token]
-        exact = [(EMPTY, None)] if not terms and self.first_token is not None else []
-        return Covered((*terms, *exact), self.first_token)
+        terms = [term for term in self.terms if contexts.first_tokens[term[0]] == self.first_token]
+        if not terms and self.first_token is not None:
+            terms = [(EMPTY, None)]  # the prefix is a part of this token
+        return Covered(tuple(terms), self.first_token)
 
 
 class Covers:
@@ -455,28 +424,37 @@ class Covers:
         self, texts: Sequence[str], marks: Sequence[Sequence[Mark]]
     ) -> list[list[Covered]]:
         """Return the terms of the marked prefixes of each text; marks ascend."""
-        asked = [_asked(text, marked) for text, marked in zip(texts, marks, strict=True)]
+        wanted = []
+        for text, marked in zip(texts, marks, strict=True):
+            befores = [0, *(end for end, _ in marked)]
+            pairs = zip(marked, befores, strict=False)
+            wanted.append([(text[:end], after, before) for (end, after), before in pairs])
         # Texts with the same beginning ask for the same prefixes.
-        distinct = dict.fromkeys(one for found in asked for one in found)
-        plans = {one: self._plan(one) for one in distinct}
-        every = (part for plan in plans.values() for part in plan)
-        self._encode(itertools.chain.from_iterable(part.prefixes for part in every))
+        distinct = dict.fromkeys(itertools.chain.from_iterable(wanted))
+        plans = {key: self._plan(*key[:2]) for key in distinct}
+        every = itertools.chain.from_iterable(plans.values())
+        self._encode(itertools.chain.from_iterable(plan.prefixes for plan in every))
         covered = {}
-        for one, plan in plans.items():
-            self._require_stable(plan, one.before)
-            covered[one] = self._covered(one.prefix, plan)
-        return [[covered[one] for one in found] for found in asked]
+        for key, conditions in plans.items():
+            prefix, _, before = key
+            for text in itertools.chain.from_iterable(plan.prefixes for plan in conditions):
+                if len(text) > before:
+                    self._require_same_beginning(text, before)
+            terms = [term for plan in conditions for term in self._terms(plan)]
+            tokens = self._encoded[prefix]
+            covered[key] = Covered(tuple(terms), tokens[0] if tokens else None)
+        return [[covered[key] for key in keys] for keys in wanted]
 
     # ---- Which contexts are needed.
 
-    def _plan(self, asked: _Asked) -> list[_Plan]:
+    def _plan(self, prefix: str, after: After) -> list[_Plan]:
         """Divide the condition on what follows into such that exclude each other."""
-        if asked.after == "anything":
-            return [self._starts(asked.prefix, is_word=False)]
-        found = [self._starts(asked.prefix, is_word=True)]
-        if asked.after == "negation":
-            found.append(self._starts(asked.prefix + NEGATION, is_word=False))
-        return found
+        if after == "anything":
+            return [self._starts(prefix, is_word=False)]
+        plans = [self._starts(prefix, is_word=True)]
+        if after == "negation":
+            plans.append(self._starts(prefix + NEGATION, is_word=False))
+        return plans
 
     def _starts(self, prefix: str, *, is_word: bool) -> _Plan:
         """Find the places from which a token can cover the rest of a prefix."""
@@ -491,31 +469,21 @@ class Covers:
             rest = data[offset:]
             if vocabulary.is_too_long(rest):
                 break
-            tokens = self._covering(rest, is_word=is_word)
+            tokens = self._sets.covering(rest, is_word=is_word)
             if tokens[0] < tokens[1]:
                 plan.starts.append((place, tokens))
         return plan
 
-    def _covering(self, rest: bytes, *, is_word: bool) -> TokenSet:
-        return self._sets.ending_after(rest) if is_word else self._sets.beginning_with(rest)
-
     # ---- The contexts.
 
     def _encode(self, texts: Iterable[str]) -> None:
-        missing = [text for text in dict.fromkeys(texts) if text not in self._encoded]
-        if not missing:
-            return
-        self._encoded.update(zip(missing, self._tokens.encode(missing), strict=True))
+        if missing := [text for text in dict.fromkeys(texts) if text not in self._encoded]:
+            self._encoded.update(zip(missing, self._tokens.encode(missing), strict=True))
 
     def _path(self, text: str) -> list[int]:
         if text not in self._paths:
             self._paths[text] = self._contexts.path(self._encoded[text])
         return self._paths[text]
-
-    def _covered(self, prefix: str, plans: Sequence[_Plan]) -> Covered:
-        terms = [term for plan in plans for term in self._terms(plan)]
-        tokens = self._encoded[prefix]
-        return Covered(tuple(terms), tokens[0] if tokens else None)
 
     def _terms(self, plan: _Plan) -> Iterator[CoverTerm]:
         ask = self._contexts.ask
@@ -525,9 +493,9 @@ class Covers:
         for place, tokens in plan.starts:
             context = self._path(plan.prefix[:place])[-1]
             yield context, ask(context, tokens)
-        within = (found for place in plan.within for found in self._within(plan.prefix[:place]))
-        for context, offset in within:
-            tokens = self._covering(plan.data[offset:], is_word=plan.is_word)
+        parts = (part for place in plan.within for part in self._within(plan.prefix[:place]))
+        for context, offset in parts:
+            tokens = self._sets.covering(plan.data[offset:], is_word=plan.is_word)
             if tokens[0] < tokens[1]:
                 yield context, ask(context, tokens)
         if plan.is_word:
@@ -540,12 +508,11 @@ class Covers:
         The first character includes the leading blank.
         """
         if text not in self._inner:
-            begin, end = (len(self._tokens.data(one)) for one in (text[:-1], text))
-            parts = ((self._tokens_within(text, end - n), n) for n in range(begin + 1, end))
+            begin, end = len(self._tokens.data(text[:-1])), len(self._tokens.data(text))
             self._inner[text] = [
                 (self._contexts.path(tokens)[-1], offset)
-                for tokens, offset in parts
-                if tokens is not None
+                for offset in range(begin + 1, end)
+                if (tokens := self._tokens_within(text, end - offset)) is not None
             ]
         return self._inner[text]
 
@@ -565,19 +532,11 @@ class Covers:
         lengths = (len(content[token] or b"") for token in self._encoded[text])
         return list(itertools.accumulate(lengths, initial=0))
 
-    # ---- The condition.
-
-    def _require_stable(self, plans: Sequence[_Plan], before: int) -> None:
-        """Raise an error if the tokens of a prefix do not begin with those of a shorter one.
+    def _require_same_beginning(self, text: str, before: int) -> None:
+        """Raise an error if the tokens of a text do not begin with those of a shorter one.
 
         ``before`` is the number of characters up to the previous mark.
         """
-        for plan in plans:
-            for text in plan.prefixes:
-                if len(text) > before:
-                    self._require_same_beginning(text, before)
-
-    def _require_same_beginning(self, text: str, before: int) -> None:
         tokens = self._encoded[text]
         limit = len(self._tokens.data(text[:before]))
         offsets = self._offsets(text)
@@ -598,30 +557,15 @@ class Covers:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A marked prefix; ``before`` is the length of the marked prefix before it."""
+@dataclass(slots=True)
+class _Plan:
+    """The places of a prefix, with its bytes, at which its last token can begin."""
 
     prefix: str
-    after: After
-    before: int
-
-
-def _asked(text: str, marks: Sequence[Mark]) -> list[_Asked]:
-    befores = [0, *(end for end, _ in marks)]
-    return [
-        _Asked(text[:end], after, before)
-        for (end, after), before in zip(marks, befores, strict=False)
-    ]
-
-
-class _Plan:
-    """The places of a prefix at which its last token can begin."""
-
-    def __init__(self, prefix: str, data: bytes, is_word: bool) -> None:
-        self.prefix, self.data, self.is_word = prefix, data, is_word
-        self.starts: list[tuple[int, TokenSet]] = []
-        self.within: list[int] = []
+    data: bytes
+    is_word: bool
+    starts: list[tuple[int, TokenSet]] = field(default_factory=list)
+    within: list[int] = field(default_factory=list)
 
     @property
     def prefixes(self) -> Iterator[str]:

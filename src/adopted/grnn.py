@@ -1,15 +1,17 @@
-"""Read the files of a word-level LSTM: the weights of a PyTorch model, and its vocabulary.
+"""Word-level LSTMs: reading their weights and words, the network, and the scores of words.
 
 The models are those of PyTorch's example ``word_language_model``: an embedding (``encoder``), an
 LSTM (``rnn``) and a linear layer (``decoder``), saved as a whole (Gulordava et al. 2018) or as the
-dictionary of weights.
+dictionary of weights. :class:`GrnnFamily` reads the files of others once and opens the files that
+it wrote; what is pickled is read by :mod:`gardenpath.adopted.pickles` alone.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,7 +36,7 @@ from gardenpath.adopted.pickles import (
     RefusedPickleError,
     TorchFile,
     open_torch_file,
-)
+)  # fmt: skip
 from gardenpath.data.arrays import Floats
 from gardenpath.data.readers.base import require_text
 from gardenpath.data.sentence import PrefixTrie, tries_by_size
@@ -49,48 +51,38 @@ from gardenpath.store.run_folder import WEIGHTS_FILE
 
 EMBEDDING_WEIGHT, OUTPUT_WEIGHT, OUTPUT_BIAS = "encoder.weight", "decoder.weight", "decoder.bias"
 
-# Names under which training scripts save the weights beside other values.
-_NESTED = ("state_dict", "model_state_dict", "model")
-# A model that was trained on several GPUs has this before all names.
-_PARALLEL = "module."
 _LAYER = re.compile(r"rnn\.(?:weight|bias)_(?:ih|hh)_l([0-9]{1,2})")
-# Functions that PyTorch calls with the inputs and outputs of a module.
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks")
-# Modules of modules: a model and its layers.
-_DEPTH = 3
 _PICKLES = (".pt", ".pth", ".pkl", ".bin", ".ckpt")
 
 
 def read_weights(path: Path) -> dict[str, Array]:
     """Return the weights of a model file in float32; tied ones only as those of the embedding."""
     if path.suffix == ".safetensors":
-        weights = _from_safetensors(path)
+        try:
+            weights = load_file(path)
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError, MemoryError) as error:
+            raise InputError(f"cannot be read ({error})", path=path) from error
     else:
         with open_torch_file(path) as file:
             weights = _from_pickle(file)
     with np.errstate(over="ignore"):  # numbers beyond float32 are infinite, and refused
         weights = {name: np.asarray(array, dtype=np.float32) for name, array in weights.items()}
-    problem = _problem(weights)
-    if problem:
+    if problem := _problem(weights):
         raise InputError(
             f"is not an LSTM of PyTorch's example word_language_model: {problem}", path=path
         )
     return weights
 
 
-def _from_safetensors(path: Path) -> dict[str, Array]:
-    try:
-        return load_file(path)
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError, MemoryError) as error:
-        raise InputError(f"cannot be read ({error})", path=path) from error
-
-
 def _from_pickle(file: TorchFile) -> dict[str, Array]:
     tensors = _tensors(file.content)
     if tensors.get(OUTPUT_WEIGHT) == tensors.get(EMBEDDING_WEIGHT):
         tensors.pop(OUTPUT_WEIGHT, None)  # tied: both are the same view of the same data
-    if wrong := [name for name in tensors if not _is_weight(name)]:
-        raise RefusedPickleError(f"it has weights of another network ({wrong[0][:50]!r})")
+    for name in tensors:
+        if name not in (EMBEDDING_WEIGHT, OUTPUT_WEIGHT, OUTPUT_BIAS) and not _LAYER.fullmatch(
+            name
+        ):
+            raise RefusedPickleError(f"it has weights of another network ({name[:50]!r})")
     return {name: file.array(tensor) for name, tensor in tensors.items()}
 
 
@@ -99,23 +91,23 @@ def _tensors(content: Any) -> dict[str, PickledTensor]:
     if type(content) is PickledObject:
         if content.kind not in MODELS_OF_WORDS:
             raise RefusedPickleError(f"it is an object of {content.kind}, not a model of words")
-        return dict(_of_module(content, "", _DEPTH))
+        return dict(_of_module(content, "", 3))  # a model and its layers
     if type(content) is not PickledDict:
         raise RefusedPickleError("it contains neither a model nor its weights")
     named = content.named()
-    for name in _NESTED:
-        if type(inner := named.get(name)) in (PickledDict, PickledObject):
-            return _tensors_of_dict(inner) if type(inner) is PickledDict else _tensors(inner)
-    return _tensors_of_dict(content)
-
-
-def _tensors_of_dict(content: PickledDict) -> dict[str, PickledTensor]:
-    named = content.named()
-    found = {name: value for name, value in named.items() if type(value) is PickledTensor}
-    if len(found) < len(named) or not found:
+    # Names under which training scripts save the weights beside other values.
+    for name in ("state_dict", "model_state_dict", "model"):
+        if type(inner := named.get(name)) is PickledObject:
+            return _tensors(inner)
+        if type(inner) is PickledDict:
+            named = inner.named()
+            break
+    tensors = {name: value for name, value in named.items() if type(value) is PickledTensor}
+    if len(tensors) < len(named) or not tensors:
         raise RefusedPickleError("it is a dictionary, but not one of weights")
-    is_parallel = all(name.startswith(_PARALLEL) for name in found)
-    return {name.removeprefix(_PARALLEL) if is_parallel else name: t for name, t in found.items()}
+    if all(name.startswith("module.") for name in tensors):  # it was trained on several GPUs
+        return {name.removeprefix("module."): tensor for name, tensor in tensors.items()}
+    return tensors
 
 
 def _of_module(module: PickledObject, prefix: str, depth: int) -> list[tuple[str, PickledTensor]]:
@@ -123,20 +115,21 @@ def _of_module(module: PickledObject, prefix: str, depth: int) -> list[tuple[str
         raise RefusedPickleError(f"its network is a {module.kind.name}, not an LSTM")
     if module.attribute("max_norm") is not None:
         raise RefusedPickleError("its embeddings are normalised (max_norm)")
-    if any(type(hooks := module.attribute(n)) is PickledDict and hooks.pairs for n in _HOOKS):
-        raise RefusedPickleError("functions are attached to it that change its results")
+    for name in ("_forward_hooks", "_forward_pre_hooks"):
+        if type(hooks := module.attribute(name)) is PickledDict and hooks.pairs:
+            raise RefusedPickleError("functions are attached to it that change its results")
     if depth == 0:
         raise RefusedPickleError("its modules are nested")
-    found: list[tuple[str, PickledTensor]] = []
+    weights: list[tuple[str, PickledTensor]] = []
     for name, value in _entries(module, "_parameters").items():
         if type(value) is not PickledTensor:
             raise RefusedPickleError(f"{prefix + name!r} is not a tensor")
-        found.append((prefix + name, value))
+        weights.append((prefix + name, value))
     for name, value in _entries(module, "_modules").items():
         if type(value) is not PickledObject:
             raise RefusedPickleError(f"{prefix + name!r} is not a module")
-        found += _of_module(value, f"{prefix}{name}.", depth - 1)
-    return found
+        weights += _of_module(value, f"{prefix}{name}.", depth - 1)
+    return weights
 
 
 def _entries(module: PickledObject, name: str) -> dict[str, Any]:
@@ -144,25 +137,19 @@ def _entries(module: PickledObject, name: str) -> dict[str, Any]:
     return entries.named() if type(entries) is PickledDict else {}
 
 
-def _is_weight(name: str) -> bool:
-    is_layer = _LAYER.fullmatch(name) is not None
-    return is_layer or name in (EMBEDDING_WEIGHT, OUTPUT_WEIGHT, OUTPUT_BIAS)
+def _layers_of(names: Iterable[str]) -> int:
+    matches = map(_LAYER.fullmatch, names)
+    return max((int(match[1]) + 1 for match in matches if match), default=0)
 
 
-def layers_of(names: Sequence[str]) -> int:
-    """Return the number of layers of an LSTM from the names of its weights."""
-    found = (_LAYER.fullmatch(name) for name in names)
-    return max((int(match[1]) + 1 for match in found if match), default=0)
-
-
-def expected_shapes(weights: Mapping[str, Array]) -> dict[str, tuple[int, ...]]:
+def _expected_shapes(weights: Mapping[str, Array]) -> dict[str, tuple[int, ...]]:
     """Return the shapes that fit the embedding and the first layer; empty if these are missing."""
     embedding, first = weights.get(EMBEDDING_WEIGHT), weights.get("rnn.weight_hh_l0")
     if embedding is None or embedding.ndim != 2 or first is None or first.ndim != 2:
         return {}
     (words, width), hidden = embedding.shape, first.shape[1]
     shapes: dict[str, tuple[int, ...]] = {EMBEDDING_WEIGHT: (words, width), OUTPUT_BIAS: (words,)}
-    for layer in range(layers_of(list(weights))):
+    for layer in range(_layers_of(weights)):
         shapes[f"rnn.weight_ih_l{layer}"] = (4 * hidden, hidden if layer else width)
         shapes[f"rnn.weight_hh_l{layer}"] = (4 * hidden, hidden)
         shapes[f"rnn.bias_ih_l{layer}"] = shapes[f"rnn.bias_hh_l{layer}"] = (4 * hidden,)
@@ -173,15 +160,16 @@ def expected_shapes(weights: Mapping[str, Array]) -> dict[str, tuple[int, ...]]:
 
 def _problem(weights: Mapping[str, Array]) -> str:
     """Say why these weights are not those of an LSTM; empty if they are."""
-    wanted = expected_shapes(weights)
+    wanted = _expected_shapes(weights)
     if not wanted:
         return "the weights of encoder, rnn or decoder are missing"
     for name in sorted(wanted.keys() | weights.keys()):
-        found = weights[name].shape if name in weights else None
-        if found != wanted.get(name):
-            return f"{name[:50]} has the shape {found}, expected {wanted.get(name)}"
-    if wrong := [name for name, array in weights.items() if not np.isfinite(array).all()]:
-        return f"{wrong[0]} contains values that are not finite"
+        shape = weights[name].shape if name in weights else None
+        if shape != wanted.get(name):
+            return f"{name[:50]} has the shape {shape}, expected {wanted.get(name)}"
+    for name, array in weights.items():
+        if not np.isfinite(array).all():
+            return f"{name} contains values that are not finite"
     return ""
 
 
@@ -219,30 +207,25 @@ def _listed_words(path: Path) -> tuple[str, ...]:
 
 def _pickled_words(path: Path) -> tuple[str, ...]:
     with open_torch_file(path) as file:
-        found = file.content
-        if type(found) is PickledObject and found.kind == CORPUS:
-            found = found.attribute("dictionary")
-        if type(found) is not PickledObject or found.kind != DICTIONARY:
+        content = file.content
+        if type(content) is PickledObject and content.kind == CORPUS:
+            content = content.attribute("dictionary")
+        if type(content) is not PickledObject or content.kind != DICTIONARY:
             raise RefusedPickleError("it is not a corpus of PyTorch's example")
-        words = found.attribute("idx2word")
-        if type(words) is not list or not all(_is_word(word) for word in words):
+        words = content.attribute("idx2word")
+        # Words must be texts that can be written to a file.
+        if type(words) is not list or not all(
+            type(word) is str and word and word.encode("utf-8", "ignore").decode() == word
+            for word in words
+        ):
             raise RefusedPickleError("its dictionary has no words")
         return tuple(words)
 
 
-def _is_word(word: Any) -> bool:
-    """Whether a value is a text that can be written to a file."""
-    return type(word) is str and word != "" and word.encode("utf-8", "ignore").decode() == word
-
-
-# ----------------------------------------------------------------------------
-# The network of a word-level LSTM, and the log probabilities of words.
-
+# ---- The network.
 
 # Logits that are computed at a time; vocabularies have tens of thousands of words.
 _MOST_LOGITS = 1 << 24
-
-State = tuple[Tensor, Tensor]
 
 
 class WordLstm(nn.Module):
@@ -253,14 +236,13 @@ class WordLstm(nn.Module):
         words, width = weights[EMBEDDING_WEIGHT].shape
         hidden = weights["rnn.weight_hh_l0"].shape[1]
         self.encoder = nn.Embedding(words, width)
-        self.rnn = nn.LSTM(width, hidden, num_layers=layers_of(list(weights)))
+        self.rnn = nn.LSTM(width, hidden, num_layers=_layers_of(weights))
         self.decoder = nn.Linear(hidden, words)
         if OUTPUT_WEIGHT not in weights:
             self.decoder.weight = self.encoder.weight
         with torch.no_grad():
             for name, parameter in self.named_parameters():
                 parameter.copy_(torch.from_numpy(weights[name]))
-        assert OUTPUT_BIAS in weights
 
     def prefix_states(self, tokens: Tensor, parents: Tensor, sizes: tuple[int, ...]) -> Tensor:
         """``(prefixes, hidden)`` states after prefixes, shorter ones first.
@@ -274,38 +256,26 @@ class WordLstm(nn.Module):
             states = stack_states(inputs, weight, parents, sizes)
         return states
 
-    def text_states(self, tokens: Tensor, state: State | None) -> tuple[Tensor, State]:
-        """``(tokens, hidden)`` states of one text, and the state in which it ends."""
-        states, after = self.rnn(self.encoder(tokens), state)
-        return states, after
-
     def log_probs(self, states: Tensor, contexts: Tensor, targets: Tensor) -> Tensor:
         """``(predictions,)`` log probabilities of targets after states, given by their rows."""
+        if not len(contexts):
+            return states.new_empty(0)
         order = contexts.argsort()
+        ordered = contexts[order]
         rows = max(1, _MOST_LOGITS // self.decoder.out_features)
-        found = states.new_empty(len(contexts))
-        for begin, some in _runs(contexts[order], rows):
+        begins = range(0, int(ordered[-1]) + 1, rows)
+        edges = torch.searchsorted(ordered, torch.tensor([*begins], device=contexts.device))
+        places = [*edges.tolist(), len(contexts)]
+        log_probs = states.new_empty(len(contexts))
+        for begin, first, end in zip(begins, places[:-1], places[1:], strict=True):
             logits = self.decoder(states[begin : begin + rows])
-            place = order[some]
-            row = contexts[place] - begin
-            found[place] = logits[row, targets[place]] - logits.logsumexp(dim=1)[row]
-        return found
+            numbers = order[first:end]
+            row = contexts[numbers] - begin
+            log_probs[numbers] = logits[row, targets[numbers]] - logits.logsumexp(dim=1)[row]
+        return log_probs
 
 
-def _runs(contexts: Tensor, rows: int) -> Iterator[tuple[int, slice]]:
-    """Yield the first row of each group of rows, and the predictions from it; sorted by rows."""
-    if not len(contexts):
-        return
-    begins = range(0, int(contexts[-1]) + 1, rows)
-    edges = torch.searchsorted(contexts, torch.tensor([*begins], device=contexts.device))
-    places = [*edges.tolist(), len(contexts)]
-    for begin, first, end in zip(begins, places[:-1], places[1:], strict=True):
-        yield begin, slice(first, end)
-
-
-# ----------------------------------------------------------------------------
-# Score words with an adopted word-level LSTM.
-
+# ---- Scores of words.
 
 # Distinct prefixes that are computed together.
 _MOST_PREFIXES = 4096
@@ -316,26 +286,19 @@ _FIRST = len(SPECIALS)
 _AGAIN = "copy the run folder again, or adopt the model again"
 
 
+@dataclass(eq=False)
 class GrnnLm:
     """An adopted word-level LSTM; its files are read when they are first needed."""
 
-    def __init__(
-        self,
-        folder: Path,
-        settings: GrnnSettings,
-        *,
-        device: str = "cpu",
-        on_words: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        self._folder = folder
-        self._settings = settings
-        self._device = device
-        self._on_words = on_words
+    folder: Path
+    settings: GrnnSettings
+    device: str = "cpu"
+    on_words: Callable[[int], None] = lambda _: None
 
     @property
     def is_order_dependent(self) -> bool:
         """Whether the score of a sentence depends on the sentences before it."""
-        return self._settings.state == "carry"
+        return self.settings.state == "carry"
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """Return, for each sentence, the log probability (nats) of each word, then its end.
@@ -351,72 +314,72 @@ class GrnnLm:
             if self.is_order_dependent:
                 return self._score_text(numbers)
             results: list[Floats] = [np.zeros(0)] * len(numbers)
-            tokens = [np.array(one, dtype=np.int32) + np.int32(_FIRST) for one in numbers]
+            tokens = [np.array(ids, dtype=np.int32) + np.int32(_FIRST) for ids in numbers]
             for trie in tries_by_size(tokens, most=_MOST_PREFIXES):
                 scores = self._score_trie(trie)
                 for number, rows in zip(trie.numbers, trie.predictions, strict=True):
                     results[number] = scores[rows]
-                self._on_words(int(trie.lengths.sum()))
+                self.on_words(int(trie.lengths.sum()))
         return results
 
     def knows(self, word: str) -> bool:
         """Whether the vocabulary contains the word, in this case."""
-        return word in self._ids and word not in (self._settings.eos, self._settings.unknown)
+        return word in self._ids and word not in (self.settings.eos, self.settings.unknown)
 
     def seen_as(self, words: Sequence[str]) -> list[str]:
         """Return each word, or the symbol of unknown words for it."""
-        return [word if self.knows(word) else self._settings.unknown for word in words]
+        return [word if self.knows(word) else self.settings.unknown for word in words]
 
     def _encode(self, words: Sequence[str]) -> list[int]:
         seen = self.seen_as(words)
-        if self._settings.unknown not in self._ids and self._settings.unknown in seen:
-            word = words[seen.index(self._settings.unknown)]
+        if self.settings.unknown not in self._ids and self.settings.unknown in seen:
+            word = words[seen.index(self.settings.unknown)]
             raise GardenpathError(
-                f"{self._folder}: the model does not know {word!r}, and its vocabulary has no "
-                f"symbol {self._settings.unknown} for unknown words; name the symbol with "
+                f"{self.folder}: the model does not know {word!r}, and its vocabulary has no "
+                f"symbol {self.settings.unknown} for unknown words; name the symbol with "
                 "model.network.unknown= when you adopt the model"
             )
         return [self._ids[word] for word in seen]
 
     def _score_trie(self, trie: PrefixTrie) -> Floats:
         """``(predictions,)`` log probabilities of a trie."""
-        batch = PrefixBatch.of(trie).to(self._device)
-        eos = self._ids[self._settings.eos]
+        batch = PrefixBatch.of(trie).to(self.device)
+        eos = self._ids[self.settings.eos]
         tokens, targets = batch.tokens - _FIRST, batch.targets - _FIRST
         tokens[batch.tokens == BEGIN_ID] = eos
         targets[batch.targets == END_ID] = eos
         network = self._network
-        if self._settings.state == "eos":
+        if self.settings.state == "eos":
             states = network.prefix_states(tokens, batch.parents, batch.sizes)
             return _on_host(network.log_probs(states, batch.contexts, targets))
         # Without a symbol before it, nothing predicts the first word: row 0 has no state.
-        found = torch.full(targets.shape, torch.nan, dtype=network.decoder.weight.dtype)
+        log_probs = torch.full(targets.shape, torch.nan, dtype=network.decoder.weight.dtype)
         is_later = batch.contexts > 0
         if is_later.any():
             states = network.prefix_states(tokens[1:], batch.parents[1:] - 1, batch.sizes[1:])
             later = network.log_probs(states, batch.contexts[is_later] - 1, targets[is_later])
-            found[is_later.cpu()] = later.cpu()
-        return _on_host(found)
+            log_probs[is_later.cpu()] = later.cpu()
+        return _on_host(log_probs)
 
     def _score_text(self, sentences: Sequence[Sequence[int]]) -> list[Floats]:
         """Score all sentences as one text, separated by the end symbol, which begins it."""
-        eos = self._ids[self._settings.eos]
-        text = [eos, *(token for one in sentences for token in (*one, eos))]
-        tokens = torch.tensor(text, device=self._device)
-        state: State | None = None
+        eos = self._ids[self.settings.eos]
+        text = [eos, *(token for sentence in sentences for token in (*sentence, eos))]
+        tokens = torch.tensor(text, device=self.device)
+        network, state = self._network, None
         scores = []
         for begin in range(0, len(text) - 1, _TEXT_TOKENS):
             inputs, targets = tokens[:-1][begin:][:_TEXT_TOKENS], tokens[1:][begin:][:_TEXT_TOKENS]
-            states, state = self._network.text_states(inputs, state)
-            rows = torch.arange(len(inputs), device=self._device)
-            scores.append(_on_host(self._network.log_probs(states, rows, targets)))
-            self._on_words(int((targets != eos).sum()))
+            states, state = network.rnn(network.encoder(inputs), state)
+            rows = torch.arange(len(inputs), device=self.device)
+            scores.append(_on_host(network.log_probs(states, rows, targets)))
+            self.on_words(int((targets != eos).sum()))
         ends = np.cumsum([len(sentence) + 1 for sentence in sentences])
         return np.split(np.concatenate(scores), ends[:-1])
 
     @cached_property
     def _ids(self) -> Mapping[str, int]:
-        path = self._folder / WORDS_FILE
+        path = self.folder / WORDS_FILE
         try:
             words = parse_json(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -424,26 +387,26 @@ class GrnnLm:
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise DamagedRunError(f"{path}: is not a list of words; {_AGAIN}")
         ids = {word: number for number, word in enumerate(words)}
-        if len(ids) != len(words) or self._settings.eos not in ids:
+        if len(ids) != len(words) or self.settings.eos not in ids:
             raise DamagedRunError(f"{path}: a word is missing or occurs twice; {_AGAIN}")
         return ids
 
     @cached_property
     def _network(self) -> WordLstm:
-        path = self._folder / WEIGHTS_FILE
+        path = self.folder / WEIGHTS_FILE
         weights = load_arrays(path)
         shapes = {name: array.shape for name, array in weights.items()}
-        is_sound = all(array.dtype == np.float32 for array in weights.values())
-        if not is_sound or not shapes or shapes != expected_shapes(weights):
+        is_single = all(array.dtype == np.float32 for array in weights.values())
+        if not is_single or not shapes or shapes != _expected_shapes(weights):
             raise DamagedRunError(f"{path}: are not the weights of an LSTM; {_AGAIN}")
         if len(weights[EMBEDDING_WEIGHT]) != len(self._ids):
             raise DamagedRunError(
                 f"{path}: the model has {len(weights[EMBEDDING_WEIGHT])} words, but {WORDS_FILE} "
                 f"next to it has {len(self._ids)}; {_AGAIN}"
             )
-        return WordLstm(weights).to(self._device).eval()
+        return WordLstm(weights).to(self.device).eval()
 
 
-def _on_host(values: torch.Tensor) -> Floats:
-    found: Floats = values.double().cpu().numpy()
-    return found
+def _on_host(values: Tensor) -> Floats:
+    on_host: Floats = values.double().cpu().numpy()
+    return on_host

@@ -1,15 +1,17 @@
-"""Compute sums of probabilities of next tokens after many contexts, each context once.
+"""Probabilities of words and of characters from a causal model of Hugging Face.
 
-All contexts of a batch form one sequence in which each token attends to those before it in its own
-context, with the positions that it has there. Models that compute something else in this way, such
-as recurrent ones, read padded batches of contexts instead; :class:`ContextScores` finds out which.
+:class:`HfFamily` opens :class:`CausalScorer`, which asks :class:`Covers` which sums of
+probabilities of next tokens it needs, and :class:`ContextScores` for their values, each context
+once. All contexts of a batch form one sequence in which each token attends to those before it in
+its own context, with the positions that it has there. Models that compute something else in this
+way, such as recurrent ones, read padded batches of contexts instead. Files are never read here.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -27,7 +29,7 @@ from gardenpath.adopted.covers import (
     Mark,
     TextTokens,
     TokenSets,
-)
+)  # fmt: skip
 from gardenpath.adopted.families import HfSettings
 from gardenpath.data.arrays import Floats, Ints
 from gardenpath.data.sentence import PrefixTrie, tries_by_size
@@ -41,7 +43,6 @@ _MOST_ADDED = 1 << 22
 _MOST_LOGITS = 1 << 26
 # The deepest difference between the two ways of computing, relative to the spread of logits.
 _TOLERANCES = {torch.float64: 1e-7, torch.float32: 1e-3, torch.bfloat16: 0.1}
-_FIRST_TRIED = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +89,22 @@ class ContextScores:
 
     def sums(self, contexts: Contexts, on_share: Callable[[float], None]) -> Floats:
         """Return the logarithms of all sums; ``on_share`` gets the share that is done."""
-        asked = _Asked(contexts)
-        found = np.full(len(contexts.askers), np.nan)
-        readings = list(self._readings(contexts))
+        asked = _AskedSums(contexts)
+        sums = np.full(len(contexts.askers), np.nan)
+        readings = [
+            reading
+            for reading in self._readings(contexts)
+            if reading.tokens or self._begin is not None
+        ]
         done = 0
         with torch.inference_mode():
-            for logits, rows in self._logits(
-                [reading for reading in readings if reading.tokens or self._begin is not None]
-            ):
+            for logits, rows in self._logits(readings):
                 numbers, values = asked.sums(logits, rows)
-                found[numbers] = values
+                sums[numbers] = values
                 done += len(rows)
                 on_share(done / len(contexts.parents))
         on_share(1.0)
-        return found
+        return sums
 
     # ---- What the model reads.
 
@@ -109,7 +112,7 @@ class ContextScores:
         """Divide contexts after which something is asked into sequences that contain them."""
         pending = {*contexts.askers}
         # Longer contexts first: shorter ones are mostly their beginnings.
-        for context in sorted(pending, key=lambda one: -contexts.depths[one]):
+        for context in sorted(pending, key=lambda context: -contexts.depths[context]):
             if context not in pending:
                 continue
             tokens = contexts.sequence(context)
@@ -155,19 +158,20 @@ class ContextScores:
         hidden = torch.finfo(self._model.dtype).min
         mask = torch.zeros(visible.shape, dtype=self._model.dtype, device=tokens.device)
         mask.masked_fill_(~visible, hidden)
-        found: Tensor = self._model(
+        logits: Tensor = self._model(
             input_ids=tokens[None], attention_mask=mask[None, None], position_ids=positions[None],
             use_cache=False,
-        ).logits[0]  # fmt: skip
-        return found
+        ).logits  # fmt: skip
+        return logits[0]
 
     def _read_alone(self, readings: Sequence[_Reading]) -> Iterator[tuple[Tensor, dict[int, int]]]:
         """Read padded batches of sequences of similar length; padding is at the end."""
         lead = [] if self._begin is None else [self._begin]
-        ordered = sorted(readings, key=lambda one: -len(one.tokens))
-        for batch in _batches(ordered, self._size):
-            tokens = [lead + one.tokens for one in batch]
-            logits = self._plain_logits(tokens)
+        ordered = sorted(readings, key=lambda reading: -len(reading.tokens))
+        while ordered:
+            count = max(1, self._size // (len(ordered[0].tokens) + 1))
+            batch, ordered = ordered[:count], ordered[count:]
+            logits = self._plain_logits([lead + reading.tokens for reading in batch])
             width = logits.shape[1]
             rows = {
                 context: number * width + depth - 1 + len(lead)
@@ -183,16 +187,16 @@ class ContextScores:
         lengths = torch.tensor([len(tokens) for tokens in sequences])
         mask = (torch.arange(width) < lengths[:, None]).long().to(self._model.device)
         tokens = torch.tensor(padded, device=self._model.device)
-        found: Tensor = self._model(input_ids=tokens, attention_mask=mask, use_cache=False).logits
-        return found
+        logits: Tensor = self._model(input_ids=tokens, attention_mask=mask, use_cache=False).logits
+        return logits
 
     # ---- Which way to read.
 
     def reads_trees(self, length: int) -> bool:
         """Whether the model reads trees of sequences of a length correctly; tried once each."""
         while self._tried < length <= self._deepest:
-            longer = max(2 * self._tried, _FIRST_TRIED)
-            longer = min(longer, self._deepest, self._longest())
+            most = (1 << 30) if self._windows.most is None else self._windows.most + 1
+            longer = min(max(2 * self._tried, 16), self._deepest, most)
             if longer <= self._tried:
                 break
             if not self._is_same(longer):
@@ -200,9 +204,6 @@ class ContextScores:
                 break
             self._tried = longer
         return length <= min(self._tried, self._deepest)
-
-    def _longest(self) -> int:
-        return (1 << 30) if self._windows.most is None else self._windows.most + 1
 
     def _is_same(self, length: int) -> bool:
         """Compare two sequences that differ at the end, read as a tree and each on its own."""
@@ -224,18 +225,19 @@ class ContextScores:
                 tree = self._tree_logits(
                     tokens.to(device), positions.to(device), visible.to(device)
                 )
-                one, other = tokens[:length], torch.cat([tokens[: length - 2], tokens[length:]])
-                plain = self._plain_logits([one.tolist(), other.tolist()])
+                other = torch.cat([tokens[: length - 2], tokens[length:]])
+                plain = self._plain_logits([tokens[:length].tolist(), other.tolist()])
         except (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError):
             return False  # the model has no such arguments
-        pairs = zip(
-            tree[[length - 1, length + 1]].float(), plain[:, length - 1].float(), strict=True
-        )
+        pairs = zip(tree[[length - 1, length + 1]], plain[:, length - 1], strict=True)
         tolerance = _TOLERANCES.get(self._model.dtype, 0.1)
-        return all(float((a - b).abs().max()) <= tolerance * float(b.std()) for a, b in pairs)
+        return all(
+            float((a.float() - b.float()).abs().max()) <= tolerance * float(b.float().std())
+            for a, b in pairs
+        )
 
 
-class _Asked:
+class _AskedSums:
     """The sums that are asked after each context, as arrays."""
 
     def __init__(self, contexts: Contexts) -> None:
@@ -258,30 +260,26 @@ class _Asked:
         numbers, places = table[:, 0], table[:, 1]
         logits = logits if logits.dtype == torch.float64 else logits.float()
         is_ending = self._sets[numbers, 0] == ENDING[0]
-        found = np.empty(len(numbers))
-        found[~is_ending] = self._ranges(logits, places[~is_ending], numbers[~is_ending])
-        found[is_ending] = self._endings(logits, places[is_ending])
+        values = np.empty(len(numbers))
+        values[~is_ending] = self._ranges(logits, places[~is_ending], numbers[~is_ending])
+        if is_ending.any():
+            ending = self._ending.to(logits.device)
+            parts = [logits[int(row)][ending].logsumexp(0) for row in places[is_ending]]
+            values[is_ending] = torch.stack(parts).double().cpu().numpy()
         totals = logits.logsumexp(1).double().cpu().numpy()
-        return numbers, found - totals[places]
-
-    def _endings(self, logits: Tensor, rows: Ints) -> Floats:
-        tokens = self._ending.to(logits.device)
-        parts = [logits[int(row)][tokens].logsumexp(0) for row in rows]
-        found: Floats = torch.stack(parts).double().cpu().numpy() if parts else np.empty(0)
-        return found
+        return numbers, values - totals[places]
 
     def _ranges(self, logits: Tensor, rows: Ints, numbers: Ints) -> Floats:
         """Logarithms of sums of exponentials over ranges of tokens."""
         begins, ends = self._sets[numbers].T
-        sizes = np.cumsum(ends - begins)
-        found = []
-        for first, last in _parts(sizes):
-            found.append(
-                _log_sums(
-                    logits, self._tokens, rows[first:last], begins[first:last], ends[first:last]
-                )
-            )
-        return np.concatenate(found) if found else np.empty(0)
+        # Ranges are added in parts of limited size.
+        groups = np.cumsum(ends - begins) // _MOST_ADDED
+        edges = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(numbers)]
+        values = np.empty(len(numbers))
+        for first, last in itertools.pairwise(edges):
+            part = slice(first, last)
+            values[part] = _log_sums(logits, self._tokens, rows[part], begins[part], ends[part])
+        return values
 
 
 def _log_sums(logits: Tensor, tokens: Tensor, rows: Ints, begins: Ints, ends: Ints) -> Floats:
@@ -294,28 +292,8 @@ def _log_sums(logits: Tensor, tokens: Tensor, rows: Ints, begins: Ints, ends: In
     peaks = nothing.scatter_reduce(0, segments, values, "amax")
     shifted = (values - peaks.clamp(min=torch.finfo(torch.float64).min)[segments]).exp()
     totals = torch.zeros_like(peaks).index_add(0, segments, shifted)
-    found: Floats = (peaks + totals.log()).numpy()
-    return found
-
-
-def _parts(sizes: Ints) -> Iterator[tuple[int, int]]:
-    """Divide ranges, given their cumulated sizes, into parts of limited size."""
-    groups = itertools.groupby(range(len(sizes)), key=lambda n: int(sizes[n]) // _MOST_ADDED)
-    for _, members in groups:
-        numbers = list(members)
-        yield numbers[0], numbers[-1] + 1
-
-
-def _batches(readings: Iterable[_Reading], size: int) -> Iterator[list[_Reading]]:
-    """Divide sequences, longest first, into batches of limited size."""
-    batch: list[_Reading] = []
-    for reading in readings:
-        if batch and (len(batch) + 1) * (len(batch[0].tokens) + 1) > size:
-            yield batch
-            batch = []
-        batch.append(reading)
-    if batch:
-        yield batch
+    sums: Floats = (peaks + totals.log()).numpy()
+    return sums
 
 
 def require_causal(model: Any) -> None:
@@ -335,9 +313,7 @@ def require_causal(model: Any) -> None:
         )
 
 
-# ----------------------------------------------------------------------------
-# Probabilities of words and of characters from a causal model of Hugging Face.
-
+# ---- The scorer.
 
 # Texts whose contexts are collected before the model reads them.
 _TEXTS = 512
@@ -381,7 +357,10 @@ class CausalScorer:
         self._notes: dict[str, None] = {}
         self._begin = self._first_token()
         self._end = tokeniser.eos_token_id
-        self._windows = Windows(self._most_tokens())
+        # Tokens after BOS that the model can read.
+        positions = getattr(self._text_config, "max_position_embeddings", None)
+        begins = self._begin is not None
+        self._windows = Windows(None if positions is None else int(positions) - begins)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -392,17 +371,16 @@ class CausalScorer:
         """Raise an error if the model cannot be used; loads the weights."""
         self.prefix_log_probs("a", [1])
 
-    # ---- Words.
-
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """Return the log probability (nats) of each word and, last, of the end of each sentence."""
         results: list[Floats] = [np.zeros(0)] * len(sentences)
         texts = [joined_words(words, self._settings.spacing) for words in sentences]
-        for numbers in _sorted_parts([text.text for text in texts]):
-            part = [texts[number] for number in numbers]
-            words = sum(len(one.ends) for one in part)
-            found = self._parts(part, _Progress(self._on_words, words))
-            for number, log_probs in zip(numbers, found, strict=True):
+        # Those with equal beginnings are scored together.
+        order = sorted(range(len(texts)), key=lambda number: texts[number].text)
+        for begin in range(0, len(order), _TEXTS):
+            numbers = order[begin : begin + _TEXTS]
+            scores = self._score([texts[number] for number in numbers])
+            for number, log_probs in zip(numbers, scores, strict=True):
                 results[number] = log_probs
         return results
 
@@ -424,58 +402,50 @@ class CausalScorer:
             for n in range(len(words))
         ]
 
-    # ---- Characters.
-
     def prefix_log_probs(self, text: str, boundaries: Sequence[int]) -> PrefixScores:
         """Return the log probability that a text begins with ``text[:b]``, for each boundary b."""
-        (found,) = self.all_prefix_log_probs([text], [boundaries])
-        return found
-
-    def all_prefix_log_probs(
-        self, texts: Sequence[str], boundaries: Sequence[Sequence[int]]
-    ) -> list[PrefixScores]:
-        """Do the same for many texts; equal prefixes are computed once."""
-        for text, places in zip(texts, boundaries, strict=True):
-            if list(places) != sorted(places) or not all(0 <= b <= len(text) for b in places):
-                raise GardenpathError(f"boundaries must ascend from 0 to {len(text)}: {places}")
-        results: list[PrefixScores] = [PrefixScores(np.zeros(0), 0.0)] * len(texts)
-        for numbers in _sorted_parts(texts):
-            part = [texts[number] for number in numbers]
-            marks: list[list[Mark]] = [[(b, "anything") for b in boundaries[n]] for n in numbers]
-            found = self._prefixes(part, marks)
-            for number, (covered, end) in zip(numbers, found, strict=True):
-                results[number] = self._defined(np.array([value for value, _ in covered]), end)
-        return results
-
-    def _defined(self, values: Floats, end: float) -> PrefixScores:
+        is_ascending = list(boundaries) == sorted(boundaries)
+        if not is_ascending or not all(0 <= b <= len(text) for b in boundaries):
+            raise GardenpathError(f"boundaries must ascend from 0 to {len(text)}: {boundaries}")
+        marks: list[Mark] = [(b, "anything") for b in boundaries]
+        ((scored, end),) = self._prefixes([text], [marks])
         if self._begin is None:  # nothing is known about the first token
-            return PrefixScores(np.full(len(values), np.nan), np.nan)
-        return PrefixScores(values, end)
+            return PrefixScores(np.full(len(scored), np.nan), np.nan)
+        return PrefixScores(np.array([log_prob for log_prob, _ in scored]), end)
 
-    # ---- Computing.
-
-    def _parts(self, texts: Sequence[SpacedText], progress: _Progress) -> Iterator[Floats]:
+    def _score(self, texts: Sequence[SpacedText]) -> Iterator[Floats]:
         """Score sentences together."""
-        marks = [self._marks(text) for text in texts]
-        found = self._prefixes([one.text for one in texts], marks, texts, progress)
-        for covered, end in found:
-            values, firsts = np.array([(value, first) for value, first in covered]).reshape(-1, 2).T
-            if self._begin is None:
-                yield _given_first(values, firsts, end)
-            else:
-                yield np.diff(np.array([0.0, *values, end]))
+        marks: list[list[Mark]] = [
+            list(zip(text.ends, text.after, strict=True))
+            if self._boundary == "next"
+            else [(end, "anything") for end in text.ends]
+            for text in texts
+        ]
+        words, done = sum(len(text.ends) for text in texts), 0
 
-    def _marks(self, text: SpacedText) -> list[Mark]:
-        if self._boundary == "next":
-            return list(zip(text.ends, text.after, strict=True))
-        return [(end, "anything") for end in text.ends]
+        def on_share(share: float) -> None:
+            nonlocal done
+            if int(share * words) > done:
+                self._on_words(int(share * words) - done)
+                done = int(share * words)
+
+        scored = self._prefixes([text.text for text in texts], marks, texts, on_share)
+        for prefixes, end in scored:
+            values, firsts = np.array(prefixes, dtype=np.float64).reshape(-1, 2).T
+            if self._begin is not None:
+                yield np.diff(np.array([0.0, *values, end]))
+                continue
+            # Differences given the first token are defined where it is the same.
+            log_probs = np.diff(np.array([np.nan, *values, end]))
+            log_probs[np.flatnonzero(firsts[1:] != firsts[:-1]) + 1] = np.nan
+            yield log_probs
 
     def _prefixes(
         self,
         texts: Sequence[str],
         marks: Sequence[Sequence[Mark]],
         words: Sequence[SpacedText] | None = None,
-        progress: _Progress | None = None,
+        on_share: Callable[[float], None] = lambda _: None,
     ) -> list[tuple[list[tuple[float, int | None]], float]]:
         """Return log probabilities and first tokens of prefixes, and that of text and end."""
         contexts = Contexts(self._sets)
@@ -488,16 +458,16 @@ class CausalScorer:
         has_end = self._end is not None
         ends = [contexts.ask(path[-1], self._sets.end) for path in whole] if has_end else []
         self._require_context(contexts)
-        sums = self._scores.sums(contexts, progress or (lambda _: None))
+        sums = self._scores.sums(contexts, on_share)
         log_probs = contexts.log_probs(sums)
         if self._begin is None:
-            covered = [[one.given_first(contexts) for one in found] for found in covered]
+            covered = [[prefix.given_first(contexts) for prefix in text] for text in covered]
         return [
             (
-                [(one.log_prob(log_probs, sums), one.first_token) for one in found],
+                [(prefix.log_prob(log_probs, sums), prefix.first_token) for prefix in prefixes],
                 float(log_probs[path[-1]] + sums[ends[number]]) if has_end else np.nan,
             )
-            for number, (found, path) in enumerate(zip(covered, whole, strict=True))
+            for number, (prefixes, path) in enumerate(zip(covered, whole, strict=True))
         ]
 
     def _by_tokens(self, text: SpacedText, path: list[int], contexts: Contexts) -> list[Covered]:
@@ -507,11 +477,11 @@ class CausalScorer:
         for number, (first, last) in enumerate(self._owners(text, tokens)):
             if first != last:
                 (piece,) = self._tokens.pieces(tokens[number : number + 1])
-                one, other = (text.text[text.starts[n] : text.ends[n]] for n in (first, last))
+                spanned = [text.text[text.starts[n] : text.ends[n]] for n in (first, last)]
                 raise GardenpathError(
-                    f"the token {piece!r} of {text.text!r} spans the words {one!r} and {other!r}: "
-                    "probabilities of tokens are not those of words; select boundary=next or "
-                    "boundary=leading"
+                    f"the token {piece!r} of {text.text!r} spans the words {spanned[0]!r} and "
+                    f"{spanned[1]!r}: probabilities of tokens are not those of words; select "
+                    "boundary=next or boundary=leading"
                 )
             ends[first] = path[number + 1]
         return [Covered(((context, None),), tokens[0]) for context in ends]
@@ -567,11 +537,6 @@ class CausalScorer:
             self._note(f"bos={choice}: the first word of a sentence has no probability (NaN)")
         return None if own is None else int(own)
 
-    def _most_tokens(self) -> int | None:
-        """Number of tokens after BOS that the model can read; None if there is no limit."""
-        positions = getattr(self._text_config, "max_position_embeddings", None)
-        return None if positions is None else int(positions) - (self._begin is not None)
-
     def _require_context(self, contexts: Contexts) -> None:
         most, longest = self._windows.most, max(contexts.depths)
         if most is None or longest <= most:
@@ -588,31 +553,3 @@ class CausalScorer:
 
     def _note(self, text: str) -> None:
         self._notes[text] = None
-
-
-class _Progress:
-    """Turns shares that are done into numbers of words."""
-
-    def __init__(self, on_words: Callable[[int], None], words: int) -> None:
-        self._on_words, self._words, self._done = on_words, words, 0
-
-    def __call__(self, share: float) -> None:
-        done = int(share * self._words)
-        if done > self._done:
-            self._on_words(done - self._done)
-            self._done = done
-
-
-def _sorted_parts(texts: Sequence[str]) -> Iterator[list[int]]:
-    """Divide texts into parts in which those with equal beginnings are together."""
-    order = sorted(range(len(texts)), key=lambda number: texts[number])
-    for begin in range(0, len(order), _TEXTS):
-        yield order[begin : begin + _TEXTS]
-
-
-def _given_first(values: Floats, firsts: Floats, end: float) -> Floats:
-    """Differences of log probabilities given the first token, where it is the same."""
-    found = np.diff(np.array([np.nan, *values, end]))
-    is_other = np.flatnonzero(firsts[1:] != firsts[:-1]) + 1
-    found[is_other] = np.nan
-    return found

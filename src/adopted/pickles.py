@@ -1,4 +1,12 @@
-"""What a pickle of PyTorch describes: values, names and tensors, but no live objects."""
+"""Read files of ``torch.save`` without running anything that they name, and without PyTorch.
+
+The family grnn adopts word-level LSTMs from such files. A pickle is a program for a machine with a
+stack. Python's own machine imports and calls whatever a pickle names; restricting the names is not
+enough, because attributes of what is allowed lead elsewhere. The machine here has no objects of
+Python to call: classes and functions are names (:class:`GlobalName`) from exact lists, and of a
+call only its result is made. Everything else is refused; nothing here may import or call what a
+file names.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +20,9 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -77,23 +86,15 @@ class PickledTensor:
 
 
 # Storages that hold the numbers of models, with and without a GPU.
-_STORAGES = {
-    "FloatStorage": "float32",
-    "DoubleStorage": "float64",
-    "HalfStorage": "float16",
-    "BFloat16Storage": "bfloat16",
-    "LongStorage": "int64",
-    "IntStorage": "int32",
-    "ShortStorage": "int16",
-    "CharStorage": "int8",
-    "ByteStorage": "uint8",
-    "BoolStorage": "bool",
-}
 STORAGES: Mapping[GlobalName, str] = {
-    GlobalName(module, name): dtype
+    GlobalName(module, f"{name}Storage"): dtype
     for module in ("torch", "torch.cuda")
-    for name, dtype in _STORAGES.items()
-}
+    for name, dtype in {
+        "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16",
+        "Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8",
+        "Bool": "bool",
+    }.items()
+}  # fmt: skip
 
 # Classes of which an object is only its attributes. RNNModel has the module of the script that
 # defined it; Corpus and Dictionary are the vocabularies of PyTorch's example.
@@ -101,33 +102,23 @@ MODELS_OF_WORDS = frozenset(
     GlobalName(module, "RNNModel")
     for module in ("model", "__main__", "language_models.model", "src.language_models.model")
 )
-EMBEDDING = GlobalName("torch.nn.modules.sparse", "Embedding")
-LSTM = GlobalName("torch.nn.modules.rnn", "LSTM")
-LINEAR = GlobalName("torch.nn.modules.linear", "Linear")
-DROPOUT = GlobalName("torch.nn.modules.dropout", "Dropout")
 CORPUS, DICTIONARY = GlobalName("data", "Corpus"), GlobalName("data", "Dictionary")
 # Networks that are recognised in order to name them: their pickles are read, and then refused.
 OTHER_NETWORKS = frozenset(GlobalName("torch.nn.modules.rnn", name) for name in ("GRU", "RNN"))
-PICKLED_CLASSES = frozenset(
-    {*MODELS_OF_WORDS, EMBEDDING, LSTM, LINEAR, DROPOUT, CORPUS, DICTIONARY, *OTHER_NETWORKS}
-)
+_LAYERS = (("sparse", "Embedding"), ("rnn", "LSTM"), ("linear", "Linear"), ("dropout", "Dropout"))
+PICKLED_CLASSES = MODELS_OF_WORDS | OTHER_NETWORKS | {CORPUS, DICTIONARY} | {
+    GlobalName(f"torch.nn.modules.{module}", name) for module, name in _LAYERS
+}  # fmt: skip
 
 
-def size_of(value: Any) -> int:
+def _length(value: Any) -> int:
     """Return a size, an offset or a stride; anything else is refused."""
     if type(value) is not int or not 0 <= value < 2**48:
         raise RefusedPickleError("a tensor has an impossible size")
     return value
 
 
-def sizes_of(value: Any) -> tuple[int, ...]:
-    """Return a shape or strides; anything else is refused."""
-    if type(value) is not tuple or len(value) > 8:
-        raise RefusedPickleError("a tensor has an impossible size")
-    return tuple(map(size_of, value))
-
-
-def storage_of(identifier: Any) -> PickledStorage | GlobalName:
+def _storage_of(identifier: Any) -> PickledStorage | GlobalName:
     """Return what a reference to the outside of the pickle stands for.
 
     It is a storage, or a class together with its source code, which is ignored.
@@ -140,17 +131,16 @@ def storage_of(identifier: Any) -> PickledStorage | GlobalName:
         raise RefusedPickleError("it refers to data that are not those of a tensor")
     if fields[1] not in STORAGES:
         raise RefusedPickleError(f"it has numbers of the type {fields[1]}")
-    return PickledStorage(fields[2], STORAGES[fields[1]], size_of(fields[4]))
+    return PickledStorage(fields[2], STORAGES[fields[1]], _length(fields[4]))
 
 
-# ----------------------------------------------------------------------------
-# What the functions that pickles of models call return; the functions themselves never run.
+# ---- What the functions that pickles of models call return; the functions themselves never run.
 
 
 def _rebuild_tensor(storage: Any, offset: Any, shape: Any, strides: Any) -> PickledTensor:
     if type(storage) is not PickledStorage:
         raise RefusedPickleError("a tensor has no storage")
-    tensor = PickledTensor(storage, size_of(offset), sizes_of(shape), sizes_of(strides))
+    tensor = PickledTensor(storage, _length(offset), _size(shape), _size(strides))
     if len(tensor.shape) != len(tensor.strides):
         raise RefusedPickleError("a tensor has an impossible size")
     return tensor
@@ -185,7 +175,10 @@ def _collection(*_: Any) -> PickledDict:
 
 
 def _size(sizes: Any) -> tuple[int, ...]:
-    return sizes_of(sizes)
+    """Return a shape or strides; anything else is refused."""
+    if type(sizes) is not tuple or len(sizes) > 8:
+        raise RefusedPickleError("a tensor has an impossible size")
+    return tuple(map(_length, sizes))
 
 
 # Names that are only values: what a dictionary of counts begins with.
@@ -207,15 +200,7 @@ CALLS: Mapping[GlobalName, Callable[..., Any]] = {
 }
 
 
-# ----------------------------------------------------------------------------
-# Read pickles without running anything that they name.
-#
-# A pickle is a program for a machine with a stack. Python's own machine imports and calls whatever
-# a pickle names; restricting the names is not enough, because attributes of what is allowed lead
-# elsewhere. This machine has no objects of Python to call: classes and functions are names
-# (:class:`GlobalName`) from exact lists, and of a call only its result is made, in
-# :mod:`pickled_calls`. Everything else is refused.
-
+# ---- The machine.
 
 # Pickles of models with vocabularies of millions of words have fewer operations.
 MOST_OPERATIONS = 5_000_000
@@ -235,10 +220,16 @@ def read_pickle(stream: io.BytesIO, storages: dict[str, PickledStorage] | None =
         for count, (operation, argument, _) in enumerate(pickletools.genops(stream)):
             if count >= MOST_OPERATIONS:
                 raise RefusedPickleError("it is too long")
-            machine.run(operation.name, argument)
+            carry_out = _OPERATIONS.get(operation.name)
+            if carry_out is None:
+                raise RefusedPickleError(f"it contains the operation {operation.name}")
+            carry_out(machine, argument)
         return machine.pop()
     except (ValueError, IndexError, KeyError, OverflowError) as error:
         raise RefusedPickleError(f"it is damaged ({type(error).__name__})") from error
+
+
+_Kind = TypeVar("_Kind", list[Any], PickledDict)
 
 
 class _Mark:
@@ -250,131 +241,74 @@ class _Machine:
 
     def __init__(self, storages: dict[str, PickledStorage]) -> None:
         self._storages = storages
-        self._stack: list[Any] = []
-        self._memory: dict[int, Any] = {}
-
-    def run(self, name: str, argument: Any) -> None:
-        """Carry out one operation."""
-        if name in _IGNORED:
-            return
-        if name in _CONSTANTS:
-            self._stack.append(_CONSTANTS[name])
-        elif name in _TEXTS:
-            self._stack.append(_TEXTS[name](argument))
-        elif (operation := _OPERATIONS.get(name)) is not None:
-            operation(self, argument)
-        else:
-            raise RefusedPickleError(f"it contains the operation {name}")
+        self.stack: list[Any] = []
+        self.memory: dict[int, Any] = {}
 
     def pop(self) -> Any:
         """Remove and return the topmost value."""
-        value = self._stack.pop()
+        value = self.stack.pop()
         if type(value) is _Mark:
             raise ValueError("a mark is not a value")
         return value
 
-    def _top(self, kind: type) -> Any:
-        value = self._stack[-1]
+    def top(self, kind: type[_Kind]) -> _Kind:
+        """Return the topmost value, which must be a list or a dictionary."""
+        value = self.stack[-1]
         if type(value) is not kind:
-            raise RefusedPickleError(f"it changes something that is not a {_NAMES[kind]}")
+            name = "list" if kind is list else "dictionary"
+            raise RefusedPickleError(f"it changes something that is not a {name}")
         return value
 
-    def _to_mark(self) -> list[Any]:
-        """Remove and return all values above the last mark."""
-        place = len(self._stack) - 1
-        while type(self._stack[place]) is not _Mark:
-            place -= 1
-            if place < 0:
-                raise ValueError("no mark")
-        values = self._stack[place + 1 :]
-        del self._stack[place:]
-        return values
+    def to_mark(self) -> list[Any]:
+        """Remove and return all values above the last mark, and the mark."""
+        values = []
+        while type(value := self.stack.pop()) is not _Mark:
+            values.append(value)
+        return values[::-1]
 
-    # ---- Operations, in the order of the table below.
-
-    def mark(self, _: Any) -> None:
-        self._stack.append(_Mark())
-
-    def drop(self, _: Any) -> None:
-        del self._stack[-1]
-
-    def drop_to_mark(self, _: Any) -> None:
-        self._to_mark()
-
-    def duplicate(self, _: Any) -> None:
-        self._stack.append(self._stack[-1])
-
-    def new_list(self, _: Any) -> None:
-        self._stack.append([])
-
-    def new_dict(self, _: Any) -> None:
-        self._stack.append(PickledDict())
-
-    def list_of(self, _: Any) -> None:
-        self._stack.append(self._to_mark())
-
-    def dict_of(self, _: Any) -> None:
-        self._stack.append(PickledDict(_pairs(self._to_mark())))
-
-    def tuple_of(self, _: Any) -> None:
-        self._stack.append(tuple(self._to_mark()))
+    # ---- Operations.
 
     def append(self, _: Any) -> None:
         value = self.pop()
-        self._top(list).append(value)
+        self.top(list).append(value)
 
     def appends(self, _: Any) -> None:
-        values = self._to_mark()
-        self._top(list).extend(values)
+        values = self.to_mark()
+        self.top(list).extend(values)
 
     def set_item(self, _: Any) -> None:
         value, key = self.pop(), self.pop()
-        self._top(PickledDict).pairs.append((key, value))
+        self.top(PickledDict).pairs.append((key, value))
 
     def set_items(self, _: Any) -> None:
-        values = self._to_mark()
-        self._top(PickledDict).pairs.extend(_pairs(values))
+        values = self.to_mark()
+        self.top(PickledDict).pairs.extend(_pairs(values))
 
     def last(self, count: int) -> None:
         values = [self.pop() for _ in range(count)]
-        self._stack.append(tuple(reversed(values)))
+        self.stack.append(tuple(reversed(values)))
 
     def put(self, number: int) -> None:
-        if type(self._stack[-1]) is _Mark or number > _LARGEST_NUMBER:
+        if type(self.stack[-1]) is _Mark or number > _LARGEST_NUMBER:
             raise ValueError("not a value")
-        self._memory[number] = self._stack[-1]
-
-    def memoise(self, _: Any) -> None:
-        self.put(len(self._memory))
-
-    def get(self, number: int) -> None:
-        self._stack.append(self._memory[number])
-
-    def name(self, argument: str) -> None:
-        module, _, name = argument.partition(" ")
-        self._push_name(GlobalName(module, name))
+        self.memory[number] = self.stack[-1]
 
     def name_on_stack(self, _: Any) -> None:
         name, module = self.pop(), self.pop()
         if type(name) is not str or type(module) is not str:
             raise ValueError("a name is a text")
-        self._push_name(GlobalName(module, name))
+        self.push_name(GlobalName(module, name))
 
-    def _push_name(self, name: GlobalName) -> None:
-        if (
-            name not in PICKLED_CLASSES
-            and name not in STORAGES
-            and name not in CALLS
-            and name not in DATA
-        ):
+    def push_name(self, name: GlobalName) -> None:
+        if not any(name in names for names in (PICKLED_CLASSES, STORAGES, CALLS, DATA)):
             raise RefusedPickleError(f"it names {name}")
-        self._stack.append(name)
+        self.stack.append(name)
 
     def reference(self, _: Any) -> None:
-        found = storage_of(self.pop())
-        if type(found) is PickledStorage and self._storages.setdefault(found.key, found) != found:
+        value = _storage_of(self.pop())
+        if type(value) is PickledStorage and self._storages.setdefault(value.key, value) != value:
             raise RefusedPickleError("a tensor has two types of numbers")
-        self._stack.append(found)
+        self.stack.append(value)
 
     def call(self, _: Any) -> None:
         arguments, function = self.pop(), self.pop()
@@ -383,7 +317,7 @@ class _Machine:
         if function not in CALLS:
             raise RefusedPickleError(f"it calls {function}, which is not a function")
         try:
-            self._stack.append(CALLS[function](*arguments))
+            self.stack.append(CALLS[function](*arguments))
         except TypeError as error:  # a wrong number of arguments
             raise RefusedPickleError(f"it calls {function} with wrong arguments") from error
 
@@ -394,18 +328,15 @@ class _Machine:
             raise RefusedPickleError(f"it contains an object of {named}")
         if arguments != ():
             raise RefusedPickleError(f"it makes an object of {kind} with arguments")
-        self._stack.append(PickledObject(kind))
+        self.stack.append(PickledObject(kind))
 
     def build(self, _: Any) -> None:
-        state, target = self.pop(), self._stack[-1]
+        state, target = self.pop(), self.stack[-1]
         if type(target) is PickledObject and type(state) is PickledDict:
             target.state = state
         # Attributes of a dictionary of weights (_metadata) and of old tensors are not needed.
         elif type(target) not in (PickledDict, PickledTensor):
             raise RefusedPickleError("it sets attributes of something that is not an object")
-
-
-_NAMES = {list: "list", PickledDict: "dictionary"}
 
 
 def _pairs(values: list[Any]) -> list[tuple[Any, Any]]:
@@ -420,39 +351,34 @@ def _old_text(text: str) -> str:
         return text
 
 
-_IGNORED = frozenset({"PROTO", "FRAME", "STOP"})
-_CONSTANTS: Mapping[str, Any] = {
-    "NONE": None,
-    "NEWTRUE": True,
-    "NEWFALSE": False,
-    "EMPTY_TUPLE": (),
-}
+_PUSHED = (
+    "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT",
+    "BINBYTES", "SHORT_BINBYTES", "BINBYTES8",
+    "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8",
+)  # fmt: skip
+_PYTHON_2 = ("STRING", "BINSTRING", "SHORT_BINSTRING")
 
-
-def _same(value: Any) -> Any:
-    return value
-
-
-_TEXTS: Mapping[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4"), _same),
-    **dict.fromkeys(("FLOAT", "BINFLOAT", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8"), _same),
-    **dict.fromkeys(("UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"), _same),
-    **dict.fromkeys(("STRING", "BINSTRING", "SHORT_BINSTRING"), _old_text),
-}
-
-_OPERATIONS: Mapping[str, Callable[[_Machine, Any], None]] = {
-    "MARK": _Machine.mark,
-    "POP": _Machine.drop,
-    "POP_MARK": _Machine.drop_to_mark,
-    "DUP": _Machine.duplicate,
-    "EMPTY_LIST": _Machine.new_list,
-    "EMPTY_DICT": _Machine.new_dict,
+# What is carried out, given the machine and the argument; nothing else is.
+_OPERATIONS: Mapping[str, Callable[[_Machine, Any], object]] = {
+    **dict.fromkeys(("PROTO", "FRAME", "STOP"), lambda machine, _: None),
+    **dict.fromkeys(_PUSHED, lambda machine, value: machine.stack.append(value)),
+    **dict.fromkeys(_PYTHON_2, lambda machine, text: machine.stack.append(_old_text(text))),
+    "NONE": lambda machine, _: machine.stack.append(None),
+    "NEWTRUE": lambda machine, _: machine.stack.append(True),
+    "NEWFALSE": lambda machine, _: machine.stack.append(False),
+    "EMPTY_TUPLE": lambda machine, _: machine.stack.append(()),
+    "EMPTY_LIST": lambda machine, _: machine.stack.append([]),
     # The elements of sets are not needed.
-    "EMPTY_SET": _Machine.new_dict,
-    "ADDITEMS": _Machine.drop_to_mark,
-    "LIST": _Machine.list_of,
-    "DICT": _Machine.dict_of,
-    "TUPLE": _Machine.tuple_of,
+    **dict.fromkeys(
+        ("EMPTY_DICT", "EMPTY_SET"), lambda machine, _: machine.stack.append(PickledDict())
+    ),
+    "MARK": lambda machine, _: machine.stack.append(_Mark()),
+    "POP": lambda machine, _: machine.stack.pop(),
+    **dict.fromkeys(("POP_MARK", "ADDITEMS"), lambda machine, _: machine.to_mark()),
+    "DUP": lambda machine, _: machine.stack.append(machine.stack[-1]),
+    "LIST": lambda machine, _: machine.stack.append(machine.to_mark()),
+    "DICT": lambda machine, _: machine.stack.append(PickledDict(_pairs(machine.to_mark()))),
+    "TUPLE": lambda machine, _: machine.stack.append(tuple(machine.to_mark())),
     "TUPLE1": lambda machine, _: machine.last(1),
     "TUPLE2": lambda machine, _: machine.last(2),
     "TUPLE3": lambda machine, _: machine.last(3),
@@ -461,9 +387,12 @@ _OPERATIONS: Mapping[str, Callable[[_Machine, Any], None]] = {
     "SETITEM": _Machine.set_item,
     "SETITEMS": _Machine.set_items,
     **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT"), _Machine.put),
-    "MEMOIZE": _Machine.memoise,
-    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), _Machine.get),
-    "GLOBAL": _Machine.name,
+    "MEMOIZE": lambda machine, _: machine.put(len(machine.memory)),
+    **dict.fromkeys(
+        ("GET", "BINGET", "LONG_BINGET"),
+        lambda machine, number: machine.stack.append(machine.memory[number]),
+    ),
+    "GLOBAL": lambda machine, name: machine.push_name(GlobalName(*name.split(" ", 1))),
     "STACK_GLOBAL": _Machine.name_on_stack,
     "BINPERSID": _Machine.reference,
     "REDUCE": _Machine.call,
@@ -472,11 +401,7 @@ _OPERATIONS: Mapping[str, Callable[[_Machine, Any], None]] = {
 }
 
 
-# ----------------------------------------------------------------------------
-# Files of ``torch.save``: a pickle and the numbers of its tensors, in the old form or as a zip.
-#
-# Both are read here without PyTorch, which would run code that a pickled module names.
-
+# ---- Files of ``torch.save``: a pickle and the numbers of its tensors.
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -554,26 +479,25 @@ class _OldFile(TorchFile):
         magic, version, system = (read_pickle(head) for _ in range(3))
         if type(magic) is not int or magic != _MAGIC or version != _VERSION:
             raise RefusedPickleError("it is not a file of torch.save, or one of before 2017")
-        _require_little_endian(system)
+        if type(system) is not PickledDict or system.named().get("little_endian") is not True:
+            raise RefusedPickleError("its numbers are big-endian")
         self._storages: dict[str, PickledStorage] = {}
         self.content = read_pickle(head, self._storages)
         keys = read_pickle(head)
         if type(keys) is not list or not all(type(key) is str for key in keys):
             raise RefusedPickleError("it does not list its data")
-        self._keys = keys
-        self._places: dict[str, tuple[int, int]] | None = None
+        self._keys: list[str] = keys
         self._begin = head.tell()
 
     def _bytes(self, storage: PickledStorage) -> bytes:
-        if self._places is None:
-            self._places = self._located()
         place, count = self._places.get(storage.key, (0, -1))
         if count != storage.count:
             raise RefusedPickleError("the data of a tensor are missing or have another size")
         self._file.seek(place)
         return self._file.read(storage.count * _item_size(storage))
 
-    def _located(self) -> dict[str, tuple[int, int]]:
+    @cached_property
+    def _places(self) -> dict[str, tuple[int, int]]:
         """Return the position and the number of elements of each storage."""
         sizes = {key: _item_size(storage) for key, storage in self._storages.items()}
         places: dict[str, tuple[int, int]] = {}
@@ -597,10 +521,10 @@ class _ZipFile(TorchFile):
         with _sound_zip():
             self._zip = zipfile.ZipFile(file)
         names = self._zip.namelist()
-        found = [name for name in names if name.count("/") == 1 and name.endswith("/data.pkl")]
-        if len(found) != 1:
+        pickles = [name for name in names if name.count("/") == 1 and name.endswith("/data.pkl")]
+        if len(pickles) != 1:
             raise RefusedPickleError("it is a zip file, but not one of torch.save")
-        self._folder = found[0].removesuffix("data.pkl")
+        self._folder = pickles[0].removesuffix("data.pkl")
         if f"{self._folder}constants.pkl" in names:
             raise RefusedPickleError("it is a TorchScript program")
         if f"{self._folder}byteorder" in names and self._member("byteorder", 16) != b"little":
@@ -627,16 +551,12 @@ def _sound_zip() -> Iterator[None]:
     """Give one name to what the library raises for damaged zip files."""
     try:
         yield
-    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError) as error:
-        raise RefusedPickleError("it is a damaged zip file") from error
-    except (ValueError, OverflowError, UnicodeError) as error:
+    except (
+        zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError,
+        OverflowError,
+    ) as error:  # fmt: skip
         raise RefusedPickleError("it is a damaged zip file") from error
 
 
 def _item_size(storage: PickledStorage) -> int:
     return 2 if storage.dtype == "bfloat16" else np.dtype(storage.dtype).itemsize
-
-
-def _require_little_endian(system: Any) -> None:
-    if type(system) is not PickledDict or system.named().get("little_endian") is not True:
-        raise RefusedPickleError("its numbers are big-endian")

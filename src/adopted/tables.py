@@ -1,4 +1,9 @@
-"""Settings of models of which only a table of surprisals is here."""
+"""The family table: models of which only a table of surprisals is here.
+
+The registry finds the family here. A table of any form is read once, when it is adopted, and copied
+to the run folder as log probabilities of words (:class:`WordTable`), in which sentences are then
+looked up; nothing is computed for sentences that are not in it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
@@ -17,13 +23,13 @@ from gardenpath.eval.published.files import PairingRules, stated_runs
 from gardenpath.eval.published.forms import form_of
 from gardenpath.eval.published.tables import read_scored_words
 from gardenpath.eval.surprisal.inputs import read_sentences
-from gardenpath.eval.surprisal.tables import RunHeader, SurprisalRow, read_surprisals
-from gardenpath.models.family import AdoptedFamily, AdoptedModel, AdoptedSettings, ModelSettings
+from gardenpath.eval.surprisal.tables import SurprisalRow, read_surprisals
+from gardenpath.models.family import AdoptedFamily, AdoptedSettings, ModelSettings, OpenedModel
 from gardenpath.safe_text import MalformedTextError, parse_json
 from gardenpath.store.files import read_text, sha256_of, whole_file
 from gardenpath.store.manifest import side_car
 from gardenpath.store.tables import WORD_SURPRISALS
-from gardenpath.util import Words, nats
+from gardenpath.util import Words, json_number, nats
 
 if TYPE_CHECKING:
     from gardenpath.data.arrays import Floats
@@ -55,23 +61,18 @@ class TableModel(AdoptedSettings):
     """A model of which only a table of surprisals is here."""
 
     family: Literal["table"] = "table"
-    """Model family."""
     network: TableSettings = TableSettings()
-    """How the file of surprisals is read."""
 
 
-# ----------------------------------------------------------------------------
-# The file of a table in a run folder: log probabilities of the words of sentences.
+# ---- The file of a table in a run folder: log probabilities of the words of sentences.
 #
 # JSON Lines: first an object that says where the numbers come from, then one object per sentence
 # with its ``words`` and its ``log_probs`` in nats, those of the words and that of the end of the
 # sentence. NaN is null, and a probability of zero is ``"-Infinity"``.
 
-
 _KIND = "word_table"
 _FORMAT = 1
 _INFINITE = "-Infinity"
-
 # By how many nats a log probability may lie above zero: a beam search may find more of the
 # probability of a longer beginning.
 _LARGEST_LOG_PROB = 50.0
@@ -93,7 +94,7 @@ class TableOrigin:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class WordTable:
     """Log probabilities (nats) of the words of sentences and, last, of their ends; NaN if none."""
 
@@ -104,20 +105,13 @@ class WordTable:
 def write_word_table(path: Path, table: WordTable) -> None:
     """Write a table, whole or not at all."""
     header = {"kind": _KIND, "format": _FORMAT, **asdict(table.origin)}
+    rows = (
+        {"words": words, "log_probs": list(map(json_number, log_probs))}
+        for words, log_probs in table.sentences.items()
+    )
     with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.write(_line(header))
-        for words, log_probs in table.sentences.items():
-            file.write(_line({"words": words, "log_probs": [_written(prob) for prob in log_probs]}))
-
-
-def _line(content: Any) -> str:
-    return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _written(value: float) -> float | str | None:
-    if math.isnan(value):
-        return None
-    return _INFINITE if value == -math.inf else value
+        for content in (header, *rows):
+            file.write(json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def is_word_table(path: Path) -> bool:
@@ -134,7 +128,7 @@ def read_word_table(path: Path) -> WordTable:
     """Read a table; sentences that occur twice and numbers that are no log probabilities fail."""
     documents = _documents(path)
     _, header = next(documents, (1, None))
-    origin = _sentence_origin(header, path)
+    origin = _stored_origin(header, path)
     sentences: dict[Words, tuple[float, ...]] = {}
     for line, content in documents:
         words, log_probs = _sentence(content, path, line)
@@ -153,12 +147,10 @@ def _documents(path: Path) -> Iterator[tuple[int, Any]]:
                 raise InputError(error.problem, path=path, line=line) from error
 
 
-def _sentence_origin(header: Any, path: Path) -> TableOrigin:
+def _stored_origin(header: Any, path: Path) -> TableOrigin:
     remedy = "adopt it with task=adopt model=table"
-    if not isinstance(header, dict) or (header.get("kind"), header.get("format")) != (
-        _KIND,
-        _FORMAT,
-    ):
+    known = {"kind": _KIND, "format": _FORMAT}
+    if not isinstance(header, dict) or any(header.get(k) != v for k, v in known.items()):
         problem = "is not a table of log probabilities of words"
         raise InputError(problem, path=path, line=1, remedy=remedy)
     texts = [header.get(key) for key in ("source", "sha256", "form", "unit")]
@@ -172,13 +164,9 @@ def _sentence_origin(header: Any, path: Path) -> TableOrigin:
         raise InputError("its first line is not complete", path=path, line=1, remedy=remedy)
     source, sha256, form, unit = map(str, texts)
     return TableOrigin(
-        source=source,
-        sha256=sha256,
-        form=form,
-        unit=unit,
-        boundary=cast("Boundary | None", boundary),
-        notes=tuple(notes),
-    )
+        source=source, sha256=sha256, form=form, unit=unit,
+        boundary=cast("Boundary | None", boundary), notes=tuple(notes),
+    )  # fmt: skip
 
 
 def _sentence(content: Any, path: Path, line: int) -> tuple[Words, tuple[float, ...]]:
@@ -190,14 +178,14 @@ def _sentence(content: Any, path: Path, line: int) -> tuple[Words, tuple[float, 
     if not isinstance(values, list) or len(values) != len(words) + 1:
         problem = f"log_probs are not {len(words) + 1} numbers, of the words and of the end"
         raise InputError(problem, path=path, line=line)
-    return tuple(words), tuple(_read(value, path, line) for value in values)
+    return tuple(words), tuple(_log_prob(value, path, line) for value in values)
 
 
 def _is_word(word: object) -> bool:
     return isinstance(word, str) and word != "" and not any(char.isspace() for char in word)
 
 
-def _read(value: Any, path: Path, line: int) -> float:
+def _log_prob(value: Any, path: Path, line: int) -> float:
     if value is None:
         return math.nan
     if value == _INFINITE:
@@ -207,14 +195,9 @@ def _read(value: Any, path: Path, line: int) -> float:
     return float(value)
 
 
-# ----------------------------------------------------------------------------
-# The family of models of which only a table of surprisals is here.
-
+# ---- The family.
 
 TABLE_FILE = "surprisals.jsonl"
-
-# Number of missing sentences that a message names.
-_SHOWN = 3
 
 
 class TableFamily(AdoptedFamily):
@@ -225,17 +208,14 @@ class TableFamily(AdoptedFamily):
     def adopt(self, settings: TableModel, source: str, folder: Path) -> AdoptedSettings:
         """Copy a table of log probabilities of words; other forms are converted."""
         path = Path(source)
-        if is_word_table(path):
-            table = read_word_table(path)
-        else:
-            table = normalised_table(path, settings.network)
+        is_ours = is_word_table(path)
+        table = read_word_table(path) if is_ours else normalised_table(path, settings.network)
         if not table.sentences:
             raise GardenpathError(f"{source}: contains no sentences")
         write_word_table(folder / TABLE_FILE, table)
-        return _as_stored(settings, table)
+        return replace(settings, network=replace(settings.network, boundary=table.origin.boundary))
 
     def identity(self, settings: TableModel, folder: Path) -> str:
-        """Return the checksum of the table."""
         return sha256_of(folder / TABLE_FILE)
 
     def open(
@@ -246,7 +226,7 @@ class TableFamily(AdoptedFamily):
         device: str,
         boundary: Boundary | None,
         on_words: Callable[[int], None] = lambda _: None,
-    ) -> AdoptedModel:
+    ) -> OpenedModel:
         """Open the table of a run folder; it is read when the first sentence is asked for."""
         return TabledScores(folder / TABLE_FILE, on_words)
 
@@ -261,22 +241,19 @@ class TableFamily(AdoptedFamily):
         return stated
 
     def notes(self, settings: TableModel, folder: Path) -> tuple[str, ...]:
-        """Return what was said when the table was read."""
         return read_word_table(folder / TABLE_FILE).origin.notes
 
 
-def _as_stored(settings: TableModel, table: WordTable) -> TableModel:
-    network = replace(settings.network, boundary=table.origin.boundary)
-    return replace(settings, network=network)
-
-
+@dataclass(eq=False)
 class TabledScores:
     """Log probabilities of words from a table."""
 
-    def __init__(self, path: Path, on_words: Callable[[int], None] = lambda _: None) -> None:
-        self.path = path
-        self._on_words = on_words
-        self._table: WordTable | None = None
+    path: Path
+    on_words: Callable[[int], None] = lambda _: None
+
+    @cached_property
+    def _table(self) -> WordTable:
+        return read_word_table(self.path)
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """Return, for each sentence, the log probability (nats) of each word, then its end.
@@ -285,19 +262,17 @@ class TabledScores:
         """
         import numpy as np
 
-        if self._table is None:
-            self._table = read_word_table(self.path)
         known = self._table.sentences
-        asked = [tuple(words) for words in sentences]
-        if missing := list(dict.fromkeys(words for words in asked if words not in known)):
-            shown = ", ".join(repr(" ".join(words)) for words in missing[:_SHOWN])
+        wanted = [tuple(words) for words in sentences]
+        if missing := list(dict.fromkeys(words for words in wanted if words not in known)):
+            shown = ", ".join(repr(" ".join(words)) for words in missing[:3])
             raise GardenpathError(
-                f"{self.path}: no surprisals for {len(missing)} of {len(set(asked))} sentences, "
+                f"{self.path}: no surprisals for {len(missing)} of {len(set(wanted))} sentences, "
                 f"such as {shown}; score all sentences of the suites, divided into the same words, "
                 "and adopt the table again"
             )
-        self._on_words(sum(map(len, asked)))
-        return [np.array(known[words], dtype=np.float64) for words in asked]
+        self.on_words(sum(map(len, wanted)))
+        return [np.array(known[words], dtype=np.float64) for words in wanted]
 
     def knows(self, word: str) -> bool:
         """The table does not say which words the model did not know."""
@@ -308,14 +283,7 @@ class TabledScores:
         return list(words)
 
 
-# ----------------------------------------------------------------------------
-# Tables of surprisals of any form, as the family ``table`` adopts them.
-
-
-_NORMALISED = "normalised.jsonl"
-
-# Surprisals (bits) of a sentence that occurs twice may differ by this much.
-_SAME_BITS = 1e-3
+# ---- Tables of surprisals of any form.
 
 
 def normalised_table(source: Path, reading: TableSettings) -> WordTable:
@@ -332,22 +300,30 @@ def _is_own(path: Path) -> bool:
     if path.suffix.lower() in (".jsonl", ".csv", ".parquet"):
         return side_car(path).is_file()
     # LM Zoo's form has a header beside it, too.
-    beginning = "\t".join(WORD_SURPRISALS.names)
-    return path.suffix.lower() == ".tsv" and read_text(path).startswith(beginning)
+    columns = "\t".join(WORD_SURPRISALS.names)
+    return path.suffix.lower() == ".tsv" and read_text(path).startswith(columns)
 
 
 def _own_table(path: Path, reading: TableSettings) -> WordTable:
     rows, header = read_surprisals(path)
     if reading.unit not in (None, "bits"):
         raise InputError(f"unit={reading.unit}, but its header says bits", path=path)
-    run = _chosen_run(header.runs, reading.run, path)
+    runs = [run for run in header.runs if reading.run in (None, run.run)]
+    if len(runs) != 1:
+        names = ", ".join(run.run for run in header.runs[:3])
+        raise InputError(
+            f"has {len(header.runs)} runs: {names}",
+            path=path,
+            remedy="choose one, as in model.network.run=NAME",
+        )
+    (run,) = runs
     _require_boundary(run.boundary, reading.boundary, path)
-    sentences: dict[int, list[SurprisalRow]] = {}
+    rows_of: dict[int, list[SurprisalRow]] = {}
     for row in rows:
         if row.run == run.run:
-            sentences.setdefault(row.sentence_id, []).append(row)
-    found: dict[Words, tuple[float, ...]] = {}
-    for number, own in sentences.items():
+            rows_of.setdefault(row.sentence_id, []).append(row)
+    sentences: dict[Words, tuple[float, ...]] = {}
+    for number, own in rows_of.items():
         if [row.word_id for row in own] != list(range(1, len(own) + 1)):
             raise InputError(f"sentence {number}: its words are not numbered from 1", path=path)
         has_end = header.end_of_sentence == "row"
@@ -355,77 +331,54 @@ def _own_table(path: Path, reading: TableSettings) -> WordTable:
             raise InputError(f"sentence {number}: no row {END} at its end", path=path)
         words = tuple(row.word for row in own[: len(own) - has_end])
         bits = [row.surprisal_bits for row in own] + [math.nan] * (not has_end)
-        _add(found, words, bits, path)
+        _add(sentences, words, bits, path)
     notes = [str(failure) for failure in run.failures]
-    return WordTable(
-        origin=_source_origin(path, "table", "bits", run.boundary, notes), sentences=found
-    )
-
-
-def _chosen_run(runs: Sequence[RunHeader], wanted: str | None, path: Path) -> RunHeader:
-    found = [run for run in runs if wanted in (None, run.run)]
-    if len(found) != 1:
-        names = ", ".join(run.run for run in runs[:3])
-        raise InputError(
-            f"has {len(runs)} runs: {names}",
-            path=path,
-            remedy="choose one, as in model.network.run=NAME",
-        )
-    return found[0]
+    return WordTable(_origin(path, "table", "bits", run.boundary, notes), sentences)
 
 
 def _foreign_table(path: Path, reading: TableSettings, form: SurprisalForm) -> WordTable:
-    asked = None
+    texts = None
     if reading.sentences is not None:
-        asked = [one.words for one in read_sentences(Path(reading.sentences), cleaning=None)]
+        listed = read_sentences(Path(reading.sentences), cleaning=None)
+        texts = [sentence.words for sentence in listed]
     rules = PairingRules(unit=reading.unit, prefixes=reading.prefixes)
-    scored = read_scored_words(path, form, rules, sentences=asked, run=reading.run)
-    found: dict[Words, tuple[float, ...]] = {}
-    for sentence in scored.sentences:
-        _add(found, sentence.tokens, [*sentence.values, math.nan], path)
+    scored = read_scored_words(path, form, rules, sentences=texts, run=reading.run)
+    sentences: dict[Words, tuple[float, ...]] = {}
+    for scores in scored.sentences:
+        _add(sentences, scores.tokens, [*scores.values, math.nan], path)
     run = next(iter(stated_runs(path).values()), None)
     stated = None if run is None else run.boundary
     boundary = reading.boundary or stated or ("none" if scored.has_pieces else None)
     if stated is not None:
         _require_boundary(stated, reading.boundary, path)
-    return WordTable(
-        origin=_source_origin(path, form, scored.unit, boundary, scored.notes), sentences=found
-    )
+    return WordTable(_origin(path, form, scored.unit, boundary, scored.notes), sentences)
 
 
-def _require_boundary(stated: str | None, given: Boundary | None, path: Path) -> None:
-    if given is not None and given != stated:
-        problem = f"boundary={given}, but its header says {stated or 'that its units are words'}"
+def _require_boundary(stated: str | None, claimed: Boundary | None, path: Path) -> None:
+    if claimed is not None and claimed != stated:
+        problem = f"boundary={claimed}, but its header says {stated or 'that its units are words'}"
         raise InputError(problem, path=path)
 
 
 def _add(
-    found: dict[Words, tuple[float, ...]], words: Words, bits: Sequence[float], path: Path
+    sentences: dict[Words, tuple[float, ...]], words: Words, bits: Sequence[float], path: Path
 ) -> None:
-    """Add a sentence; one that is there already must have the same numbers."""
+    """Add a sentence; one that is there already must have the same numbers, nearly."""
     log_probs = tuple(nats(value) for value in bits)
-    before = found.setdefault(words, log_probs)
-    if not all(map(_is_same, before, log_probs)):
-        raise InputError(
-            f"{' '.join(words)!r} occurs twice, with different numbers",
-            path=path,
-            remedy="give every sentence once",
-        )
+    for before, value in zip(sentences.setdefault(words, log_probs), log_probs, strict=False):
+        both_undefined = math.isnan(before) and math.isnan(value)
+        if not both_undefined and not math.isclose(before, value, rel_tol=1e-3, abs_tol=1e-3):
+            raise InputError(
+                f"{' '.join(words)!r} occurs twice, with different numbers",
+                path=path,
+                remedy="give every sentence once",
+            )
 
 
-def _is_same(one: float, other: float) -> bool:
-    both_undefined = math.isnan(one) and math.isnan(other)
-    return both_undefined or math.isclose(one, other, rel_tol=_SAME_BITS, abs_tol=_SAME_BITS)
-
-
-def _source_origin(
+def _origin(
     path: Path, form: str, unit: str, boundary: str | None, notes: Sequence[str]
 ) -> TableOrigin:
     return TableOrigin(
-        source=path.name,
-        sha256=sha256_of(path),
-        form=form,
-        unit=unit,
-        boundary=cast("Boundary | None", boundary),
-        notes=tuple(notes),
-    )
+        source=path.name, sha256=sha256_of(path), form=form, unit=unit,
+        boundary=cast("Boundary | None", boundary), notes=tuple(notes),
+    )  # fmt: skip

@@ -111,7 +111,7 @@ class AdoptedSettings(ModelSettings):
 Measure = Literal["surprisal", "pll"]
 
 
-class AdoptedModel(Protocol):
+class OpenedModel(Protocol):
     """A model that others trained; weights are loaded when the first sentence is scored."""
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
@@ -157,7 +157,7 @@ class AdoptedFamily(Family):
         device: str,
         boundary: Boundary | None,
         on_words: Callable[[int], None] = lambda _: None,
-    ) -> AdoptedModel:
+    ) -> OpenedModel:
         """Open the model of a run folder; ``boundary`` is what :meth:`boundary` returned."""
 
     def boundary(self, settings: Any, asked: BoundaryChoice) -> Boundary | None:

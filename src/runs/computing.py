@@ -28,7 +28,7 @@ from gardenpath.eval.search.scorer import (
     word_log_probs_of,
 )
 from gardenpath.eval.search.settings import SearchSettings
-from gardenpath.models.family import AdoptedModel, SyntacticFamily
+from gardenpath.models.family import OpenedModel, SyntacticFamily
 from gardenpath.models.ngram.model import NgramModel
 from gardenpath.models.output import SequentialNetwork
 from gardenpath.models.sequential.scorer import SequentialScorer
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from gardenpath.runs.run import Run
 
 # A model of any family, with its weights.
-LoadedScorer = SequentialScorer | StructuredScorer | AdoptedModel
+LoadedScorer = SequentialScorer | StructuredScorer | OpenedModel
 
 # Receives a sentence and its entry of the store.
 OnStored = Callable[[Words, Stored], None]

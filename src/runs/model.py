@@ -24,9 +24,9 @@ from gardenpath.models.family import (
     Family,
     Measure,
     NeuralFamily,
+    OpenedModel,
     SyntacticFamily,
 )
-from gardenpath.models.family import AdoptedModel as OpenedModel
 from gardenpath.models.registry import FAMILIES, load_model, load_subwords, load_vocabulary
 from gardenpath.settings.schema import plain
 from gardenpath.settings.train import AdoptedRunSettings, TrainSettings

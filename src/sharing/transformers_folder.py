@@ -29,7 +29,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from gardenpath.adopted.checkpoints import transformers_quiet
+from gardenpath.adopted.families import transformers_quiet
 from gardenpath.data.batches.tokens import token_batch
 from gardenpath.data.encoding import encode_sentences
 from gardenpath.data.words.pieces import Subwords

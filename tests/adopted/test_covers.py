@@ -152,9 +152,7 @@ def test_prefixes_have_their_whole_probability_if_there_is_one_way_to_write_them
 def test_continuations_by_one_character_add_up_to_at_most_one(text: str) -> None:
     characters = "abc ."
     longer = [text + character for character in characters]
-    found = SCORER.all_prefix_log_probs(
-        [text, *longer], [[len(text)], *([len(one)] for one in longer)]
-    )
+    found = [SCORER.prefix_log_probs(each, [len(each)]) for each in (text, *longer)]
     total = sum(math.exp(one.log_probs[0]) for one in found[1:]) + math.exp(found[0].end)
     assert total <= math.exp(found[0].log_probs[0]) * (1 + 1e-10)
 
@@ -327,8 +325,7 @@ def test_parts_of_characters_are_counted(text: str) -> None:
 @given(text=st.text("éèe.", max_size=5))
 def test_characters_in_parts_add_up_to_at_most_one(text: str) -> None:
     longer = [text + character for character in "éèe."]
-    places = [[len(text)], *([len(one)] for one in longer)]
-    alone, *found = BYTES_SCORER.all_prefix_log_probs([text, *longer], places)
+    alone, *found = (BYTES_SCORER.prefix_log_probs(each, [len(each)]) for each in (text, *longer))
     total = sum(math.exp(one.log_probs[0]) for one in found) + math.exp(alone.end)
     assert total <= math.exp(alone.log_probs[0]) * (1 + 1e-10)
 

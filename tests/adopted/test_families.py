@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import gardenpath as gp
-from gardenpath.adopted import checkpoints as hf_files
+from gardenpath.adopted import families as hf_files
 from gardenpath.adopted.families import (
     Bos,
     HfFamily,
@@ -34,7 +34,7 @@ from gardenpath.adopted.masked import MaskedScorer
 from gardenpath.data.arrays import Floats
 from gardenpath.data.words.pieces import Boundary
 from gardenpath.errors import ConfigError, DamagedRunError, GardenpathError, InputError
-from gardenpath.models.family import AdoptedModel
+from gardenpath.models.family import OpenedModel
 from gardenpath.settings.schema import plain, read
 from gardenpath.util import bits
 from tests.adopted import masked_samples, tiny_models
@@ -288,7 +288,7 @@ def source(published: Path, tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
-def _opened(settings: MaskedModel, folder: Path) -> AdoptedModel:
+def _opened(settings: MaskedModel, folder: Path) -> OpenedModel:
     return FAMILY_MASKED_FAMILY.open(settings, folder, device="cpu", boundary=None)
 
 
@@ -304,7 +304,7 @@ def test_an_adopted_model_gives_the_numbers_of_the_model(tmp_path: Path, name: s
     make_tokenizer, make_network = masked_samples.MODELS[name]
     tokenizer = make_tokenizer()
     network: Any = make_network(tokenizer)
-    expected = MaskedScorer(tokenizer, lambda: network, spacing="auto").word_log_probs(
+    expected = MaskedScorer(tokenizer, lambda: network, MaskedSettings()).word_log_probs(
         SENTENCES_MASKED_FAMILY
     )
     found = _opened(settings, tmp_path).word_log_probs(SENTENCES_MASKED_FAMILY)

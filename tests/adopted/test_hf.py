@@ -100,8 +100,8 @@ def test_continuations_by_any_character_add_up_to_at_most_one(kind: Kind) -> Non
     characters = sorted({character for text in tiny_models.TEXTS for character in text} | {"𠮷"})
     for prefix in ("", "他研究", "学生看", "the ki", "他喜欢caf"):
         longer = [prefix + character for character in characters]
-        ends = [[len(prefix)], *([len(one)] for one in longer)]
-        alone, *found = made.all_prefix_log_probs([prefix, *longer], ends)
+        texts = [prefix, *longer]
+        alone, *found = (made.prefix_log_probs(text, [len(text)]) for text in texts)
         total = np.logaddexp.reduce([one.log_probs[0] for one in found] + [alone.end])
         assert total <= alone.log_probs[0] + 1e-12
 

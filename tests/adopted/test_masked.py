@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.adopted.families import Pll
+from gardenpath.adopted.families import MaskedSettings, Pll
 from gardenpath.adopted.masked import MaskedScorer, word_tokens
 from gardenpath.data.arrays import Floats
 from gardenpath.data.words.pieces import Spacing, joined_words
 from gardenpath.errors import GardenpathError
-from gardenpath.models.family import AdoptedModel
+from gardenpath.models.family import OpenedModel
 from tests.adopted import masked_samples
 
 SENTENCES = [
@@ -37,9 +38,12 @@ def _model(name: str) -> tuple[Any, Any]:
     return tokenizer, make_network(tokenizer)
 
 
-def _scorer(name: str, **options: Any) -> MaskedScorer:
+def _scorer(
+    name: str, *, on_words: Callable[[int], None] = lambda _: None, **options: Any
+) -> MaskedScorer:
     tokenizer, network = _model(name)
-    return MaskedScorer(tokenizer, lambda: network, spacing="blanks", **options)
+    settings = MaskedSettings(spacing="blanks", **options)
+    return MaskedScorer(tokenizer, lambda: network, settings, on_words=on_words)
 
 
 def _oracle(name: str, words: list[str], pll: Pll) -> list[float]:
@@ -132,7 +136,7 @@ def test_shared_predictions_are_computed_once() -> None:
     )
     try:
         pair = [["the", "king", "."], ["the", "queen", "."]]
-        scorer = MaskedScorer(tokenizer, lambda: network, spacing="blanks")
+        scorer = MaskedScorer(tokenizer, lambda: network, MaskedSettings(spacing="blanks"))
         scorer.word_log_probs([*pair, *pair])
     finally:
         hook.remove()
@@ -172,12 +176,15 @@ def test_progress_counts_every_word_once() -> None:
 def test_a_sentence_with_a_token_of_two_words_is_refused_or_incomplete() -> None:
     tokenizer, network = _model("roberta")
     words = ["国王", "看见", "了", "。"]
-    scorer = MaskedScorer(tokenizer, lambda: network, spacing="none")
+    scorer = MaskedScorer(tokenizer, lambda: network, MaskedSettings(spacing="none"))
     with pytest.raises(GardenpathError, match=r"见了.*unscorable=missing"):
         scorer.word_log_probs([words])
     seen: list[int] = []
     lenient = MaskedScorer(
-        tokenizer, lambda: network, spacing="none", unscorable="missing", on_words=seen.append
+        tokenizer,
+        lambda: network,
+        MaskedSettings(spacing="none", unscorable="missing"),
+        on_words=seen.append,
     )
     (scores,) = lenient.word_log_probs([words])
     assert np.isnan(scores).tolist() == [False, True, True, False, True] and sum(seen) == 4
@@ -202,7 +209,7 @@ def test_an_empty_sentence_has_no_scores() -> None:
 
 
 def test_unknown_words_are_named() -> None:
-    model: AdoptedModel = _scorer("bert")
+    model: OpenedModel = _scorer("bert")
     assert model.knows("kings") and not model.knows("Ωψ")
     assert model.seen_as(["Kings", "older", "Ωψ"]) == ["kings", "old ##er", "<unk>"]
     assert _scorer("roberta").knows("Ωψ")
