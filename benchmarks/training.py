@@ -41,7 +41,7 @@ from gardenpath.data.readers.files import ToyTreebank
 from gardenpath.data.readers.treebanks import PennTreebankSample
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.models.syntactic.family import RnngSettings
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import RnngNetwork
 
 Composition = Literal["lstm", "attention"]
 COMPOSITIONS: tuple[Composition, Composition] = ("lstm", "attention")

@@ -22,8 +22,7 @@ from benchmarks.search_variant import Model, Variant, measure, operations_per_wo
 from gardenpath.adopted.families import HfSettings
 from gardenpath.adopted.hf import CausalScorer
 from gardenpath.eval.search.settings import WordSync
-from gardenpath.models.syntactic.plm import PlmNetwork
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import PlmNetwork, RnngNetwork
 from tests.integration.searching import log_probs, make_network, search, tiny_vocabulary
 from tests.no_skips import NEEDS_PROC
 

@@ -16,7 +16,7 @@ import pytest
 import gardenpath
 from gardenpath.data.corpus import READERS
 from gardenpath.eval.search.settings import SEARCHES
-from gardenpath.models.registry import MODELS
+from gardenpath.models.family import MODELS
 from gardenpath.settings.tasks import TASKS
 from tests.documents import PAGES, ROOT
 from tests.eval.report.browser import browser, find_browser

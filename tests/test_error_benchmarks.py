@@ -17,7 +17,7 @@ from benchmarks.surprisal_errors import Point, cost_at_error, errors_of, frontie
 from benchmarks.wider_vocabulary import widened
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.search.settings import Unbiased, WordSync
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import RnngNetwork
 from gardenpath.runs.run import Run
 from gardenpath.runs.training import train
 from tests.integration.commands import toy

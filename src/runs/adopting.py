@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gardenpath.errors import ConfigError, GardenpathError
-from gardenpath.models.family import AdoptedSettings
-from gardenpath.models.registry import ADOPTED
+from gardenpath.models.family import ADOPTED, AdoptedSettings
 from gardenpath.runs.run import Run
 from gardenpath.settings.schema import nearest, plain, read
 from gardenpath.settings.train import AdoptedRunSettings, Paths

@@ -19,15 +19,18 @@ from gardenpath.data.words.vocabulary import WORDS_VERSION
 from gardenpath.errors import DamagedRunError, RunError
 from gardenpath.eval.search.settings import SEARCH_VERSION, SearchSettings
 from gardenpath.models.family import (
+    FAMILIES,
     AdoptedFamily,
     AdoptedSettings,
     Family,
     Measure,
     NeuralFamily,
     SyntacticFamily,
+    load_model,
+    load_subwords,
+    load_vocabulary,
 )
 from gardenpath.models.family import AdoptedModel as OpenedModel
-from gardenpath.models.registry import FAMILIES, load_model, load_subwords, load_vocabulary
 from gardenpath.settings.schema import plain
 from gardenpath.settings.train import AdoptedRunSettings, TrainSettings
 from gardenpath.store.files import fingerprint

@@ -34,7 +34,7 @@ from gardenpath.eval.perplexity import (
 )
 from gardenpath.eval.search.settings import search_in_words
 from gardenpath.models.family import SyntacticFamily
-from gardenpath.models.scores import Totals
+from gardenpath.models.output import Totals
 from gardenpath.runs.find import each_whole, whole_runs
 from gardenpath.runs.run import Run
 from gardenpath.runs.scoring import how_scored, scoring_notes
@@ -47,7 +47,7 @@ from gardenpath.util import Words
 if TYPE_CHECKING:
     import pandas as pd
 
-    from gardenpath.models.sequential.scorer import SequentialScorer
+    from gardenpath.models.sequential.networks import SequentialScorer
 
 _BATCHES = BatchSettings(max_tokens=4096, max_sentences=64)
 # Number of sentences whose scores are held in memory.
@@ -58,7 +58,7 @@ def score_split(run: Run, preparation: Preparation, corpus: PreparedCorpus, spli
     """Score the words of a split or, for syntactic models, its words with their gold trees."""
     if run.is_syntactic:
         return joint_with_gold_trees(run, corpus, split)
-    from gardenpath.models.sequential.scorer import SequentialScorer
+    from gardenpath.models.sequential.networks import SequentialScorer
 
     scorer = run.scorer()
     assert isinstance(scorer, SequentialScorer)
@@ -106,7 +106,7 @@ def joint_with_gold_trees(run: Run, corpus: PreparedCorpus, split: Split) -> Tot
 def joint_of(run: Run, encoded: EncodedSplit) -> Totals:
     """Return the joint probability of sentences and trees, encoded with the run's vocabulary."""
     from gardenpath.data.batches.tokens import BatchLoader
-    from gardenpath.models.scores import joint_totals
+    from gardenpath.models.output import joint_totals
 
     family = run.model.family
     assert isinstance(family, SyntacticFamily)

@@ -24,7 +24,7 @@ from gardenpath.eval.search.settings import SearchSettings
 from gardenpath.models.family import AdoptedModel, SyntacticFamily
 from gardenpath.models.ngram.model import NgramModel
 from gardenpath.models.output import SequentialNetwork
-from gardenpath.models.sequential.scorer import SequentialScorer
+from gardenpath.models.sequential.networks import SequentialScorer
 from gardenpath.store.surprisals import Matters, Parses, Stored, places_of
 from gardenpath.store.tables import SURPRISAL_SE
 from gardenpath.util import Words

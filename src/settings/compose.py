@@ -32,7 +32,7 @@ from yaml import YAMLError
 
 from gardenpath.data.corpus import READERS, DataSettings
 from gardenpath.errors import ConfigError
-from gardenpath.models.registry import ADOPTED_MODELS
+from gardenpath.models.family import ADOPTED_MODELS
 from gardenpath.safe_text import parse_yaml, yaml_tree
 from gardenpath.settings.evaluate import EvaluateSettings, StudySettings, SuiteSettings
 from gardenpath.settings.schema import defaults, read
@@ -98,7 +98,7 @@ def _evaluate_nodes() -> Iterable[tuple[str, str, Any]]:
 
 
 def _train_nodes() -> Iterable[tuple[str, str, Any]]:
-    from gardenpath.models.registry import MODELS
+    from gardenpath.models.family import MODELS
     from gardenpath.models.training.settings import TrainerSettings
 
     yield "trainer", "_trainer", defaults(TrainerSettings)

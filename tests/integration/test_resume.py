@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from gardenpath.errors import RunError
-from gardenpath.models.training.module import LanguageModelling
+from gardenpath.models.training.trainer import LanguageModelling
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs
 from tests.integration.commands import ROOT

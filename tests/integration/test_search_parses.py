@@ -29,7 +29,7 @@ from gardenpath.eval.parsing import (
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.scorer import StructuredScorer
 from gardenpath.eval.search.settings import Unbiased, WordSync
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import RnngNetwork
 from tests.data.derivations import rebuild
 from tests.eval.search.exhaustive import derivations
 from tests.integration.searching import (

@@ -14,11 +14,9 @@ from gardenpath.data.trees.legality import Kind, top_down
 from gardenpath.data.trees.tree import Open, Tree, Word, parse_tree
 from gardenpath.eval.parsing import k_best
 from gardenpath.eval.search.settings import Unbiased, WordSync
-from gardenpath.models.family import NeuralFamily
-from gardenpath.models.registry import FAMILIES
+from gardenpath.models.family import FAMILIES, NeuralFamily
 from gardenpath.models.syntactic.attention_composition import AttentionComposition
-from gardenpath.models.syntactic.plm import PlmNetwork
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import PlmNetwork, RnngNetwork
 from tests.integration.searching import (
     MODELS,
     enumerated,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gardenpath.errors import ConfigError
-from gardenpath.models.training.module import LanguageModelling
+from gardenpath.models.training.trainer import LanguageModelling
 from gardenpath.runs.training import train
 from gardenpath.settings.command_line import check_command_line
 from gardenpath.settings.compose import load_settings

@@ -13,7 +13,7 @@ from gardenpath.data.trees.tree import Close, Open, Word
 from gardenpath.data.words.vocabulary import BEGIN_ID, Vocabulary
 from gardenpath.models.output import FactoredToken
 from gardenpath.models.sequential.networks import Block
-from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.models.syntactic.networks import PlmNetwork
 from tests.models.slow_factored import slow_log_probs
 
 

@@ -15,7 +15,7 @@ from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.models.output import FactoredToken
 from gardenpath.models.syntactic.attention_composition import AttentionComposition
 from gardenpath.models.syntactic.composition import LstmComposition
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import RnngNetwork
 from tests.models.slow_factored import slow_log_probs
 
 State = tuple[Tensor, Tensor]

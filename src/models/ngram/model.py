@@ -20,9 +20,10 @@ from gardenpath.data.encoding import EncodedSplit, PieceSets
 from gardenpath.data.words.pieces import Boundary
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.errors import DamagedRunError
-from gardenpath.models.family import Family, ModelSettings
+from gardenpath.models.family import ModelSettings, TrainedFamily
 from gardenpath.models.weights import load_arrays, save_arrays
 from gardenpath.settings.schema import PositiveInt
+from gardenpath.store.run_folder import VOCABULARY_FILE
 
 if TYPE_CHECKING:
     from gardenpath.data.preparation import PreparedCorpus
@@ -286,20 +287,27 @@ class NgramModel:
         save_arrays(arrays, path)
 
     @staticmethod
-    def load(path: Path) -> NgramModel:
-        """Read a model written by :meth:`save`."""
+    def load(
+        path: Path, *, words: int | None = None, remedy: str = "copy the run folder again"
+    ) -> NgramModel:
+        """Read a model written by :meth:`save`, over so many words."""
         arrays = load_arrays(path)
         try:
-            order = len(arrays) // 3
             size = len(arrays["keys.1"])
-            levels = range(1, order + 1)
-            return NgramModel(
+            levels = range(1, len(arrays) // 3 + 1)
+            model = NgramModel(
                 tables=[NgramTable(arrays[f"keys.{level}"], size) for level in levels],
                 log_probs=[arrays[f"log_prob.{level}"] for level in levels],
                 log_backoffs=[arrays[f"log_backoff.{level}"] for level in levels],
             )
         except (KeyError, IndexError, ValueError) as error:
             raise DamagedRunError(f"{path}: is not an n-gram model ({error})") from error
+        if words not in (None, model.vocabulary_size):
+            raise DamagedRunError(
+                f"{path}: the model has {model.vocabulary_size} words, but {VOCABULARY_FILE} next "
+                f"to it has {words}; {remedy}"
+            )
+        return model
 
 
 def _look_up(values: Floats, rows: Ints, otherwise: Floats | float) -> Floats:
@@ -348,12 +356,15 @@ def train_unigram(split: EncodedSplit, *, vocabulary_size: int) -> NgramModel:
 # Families of n-gram models, which are estimated from counts.
 
 
-class EstimatedFamily(Family):
+class EstimatedFamily(TrainedFamily):
     """Models that are estimated from counts in one pass."""
 
     @abc.abstractmethod
     def estimate(self, settings: Any, corpus: PreparedCorpus) -> tuple[NgramModel, Vocabulary]:
         """Return the model and the vocabulary it is defined on."""
+
+    def load(self, settings: Any, vocabulary: Vocabulary, path: Path) -> NgramModel:
+        return NgramModel.load(path, words=len(vocabulary))
 
 
 @dataclass(frozen=True, kw_only=True)

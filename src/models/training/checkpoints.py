@@ -32,7 +32,6 @@ from torch import Tensor
 
 from gardenpath.data.arrays import Ints
 from gardenpath.errors import DivergedError, RunError, TrainingStoppedError
-from gardenpath.models.training.module import CorpusDataModule
 from gardenpath.models.weights import LOWER_RATE, has_finite_weights
 from gardenpath.store.files import sha256_of, whole_file, write_text
 from gardenpath.store.run_folder import RunFolder
@@ -273,7 +272,6 @@ def _save_batch(trainer: pl.Trainer, seen: SeenLoss, path: Path) -> None:
     with whole_file(path) as temporary:
         save_file(tensors, temporary, metadata=about)
     data: Any = trainer.datamodule  # type: ignore[attr-defined]
-    assert isinstance(data, CorpusDataModule)
     lines = [f"{number}\t{data.text(seen.split, number)}\n" for number in numbers.tolist()]
     write_text(path.with_name("sentences.txt"), "".join(lines))
 

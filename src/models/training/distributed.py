@@ -28,7 +28,7 @@ from torch.distributed import (  # type: ignore[attr-defined]
 )
 
 from gardenpath.errors import ConfigError
-from gardenpath.models.scores import BatchScores
+from gardenpath.models.output import BatchScores
 from gardenpath.models.training.settings import TrainerSettings
 
 _TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")

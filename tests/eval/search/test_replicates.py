@@ -15,17 +15,15 @@ from hypothesis import strategies as st
 from gardenpath.data.pcfg.exact import ExactModel
 from gardenpath.data.pcfg.grammar import Sampler, read_grammar
 from gardenpath.eval.search.replicates import (
-    drawn,
     mixed,
     pooled,
     standard_error,
     t_quantile,
-    threshold,
     uniforms,
 )
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.settings import Unbiased, WordSync
-from gardenpath.eval.search.unbiased import thinned_scores
+from gardenpath.eval.search.unbiased import drawn, thinned_scores, threshold
 from gardenpath.util import bits
 from tests.documents import ROOT
 from tests.eval.search.grammar_model import GrammarModel

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gardenpath.eval.search.protocol import Work
-from gardenpath.eval.search.sentences import MOST_GROUPS
+from gardenpath.eval.search.scorer import MOST_GROUPS
 from gardenpath.eval.search.settings import WordSync
 from tests.eval.search.six_states import X, Y, Z, six_states
 from tests.eval.search.toy_model import random_model, search

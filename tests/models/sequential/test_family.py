@@ -21,8 +21,7 @@ from gardenpath.data.words.vocabulary import END_ID, SPECIALS, UNKNOWN_ID, Vocab
 from gardenpath.models.ngram.model import NgramModel, masses_after, train_ngram
 from gardenpath.models.output import SequentialNetwork
 from gardenpath.models.sequential.family import DecoderSettings, LstmSettings
-from gardenpath.models.sequential.networks import LstmNetwork, TransformerNetwork
-from gardenpath.models.sequential.scorer import SequentialScorer
+from gardenpath.models.sequential.networks import LstmNetwork, SequentialScorer, TransformerNetwork
 from tests.models.samples import make_split, random_sentences
 
 TEXT = ["lower lowest newer newest wider widest low new wide king kings"] * 20

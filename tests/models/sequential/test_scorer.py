@@ -14,10 +14,14 @@ from gardenpath.errors import GardenpathError
 from gardenpath.models.family import OutputKind
 from gardenpath.models.ngram.model import NgramModel, train_ngram
 from gardenpath.models.output import SequentialNetwork
-from gardenpath.models.sequential import scorer as scoring
+from gardenpath.models.sequential import networks as scoring
 from gardenpath.models.sequential.family import DecoderSettings, LstmSettings
-from gardenpath.models.sequential.networks import LstmNetwork, TransformerNetwork
-from gardenpath.models.sequential.scorer import PrefixBatch, SequentialScorer
+from gardenpath.models.sequential.networks import (
+    LstmNetwork,
+    PrefixBatch,
+    SequentialScorer,
+    TransformerNetwork,
+)
 from tests.data.test_sentence import JOBS, one_trie, prefixes_of
 from tests.models.ngram.oracles import next_log_probs
 from tests.models.samples import make_batch, make_split, make_vocabulary, random_sentences

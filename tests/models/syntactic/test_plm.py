@@ -17,7 +17,7 @@ from gardenpath.data.trees.legality import Action, Kind, ParserState, legal_top_
 from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.models.syntactic.family import PlmSettings
-from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.models.syntactic.networks import PlmNetwork
 from tests.data.reference_trees import sentences as reference_sentences
 from tests.data.strategies import bare_trees
 from tests.models.slow_plm import SlowPlm
