@@ -47,7 +47,10 @@ from gardenpath.util import Words
 if TYPE_CHECKING:
     import pandas as pd
 
+    from gardenpath.models.ngram.model import NgramScorer
     from gardenpath.models.sequential.networks import SequentialScorer
+
+    WordScorer = SequentialScorer | NgramScorer
 
 _BATCHES = BatchSettings(max_tokens=4096, max_sentences=64)
 # Number of sentences whose scores are held in memory.
@@ -58,10 +61,11 @@ def score_split(run: Run, preparation: Preparation, corpus: PreparedCorpus, spli
     """Score the words of a split or, for syntactic models, its words with their gold trees."""
     if run.is_syntactic:
         return joint_with_gold_trees(run, corpus, split)
+    from gardenpath.models.ngram.model import NgramScorer
     from gardenpath.models.sequential.networks import SequentialScorer
 
     scorer = run.scorer()
-    assert isinstance(scorer, SequentialScorer)
+    assert isinstance(scorer, SequentialScorer | NgramScorer)
     if run.vocabulary.content_hash == corpus.vocabulary.content_hash:
         log_probs = _encoded_log_probs(scorer, corpus.split(split))
     else:
@@ -71,13 +75,13 @@ def score_split(run: Run, preparation: Preparation, corpus: PreparedCorpus, spli
     return _totals(log_probs)
 
 
-def _encoded_log_probs(scorer: SequentialScorer, encoded: EncodedSplit) -> Iterator[Floats]:
+def _encoded_log_probs(scorer: WordScorer, encoded: EncodedSplit) -> Iterator[Floats]:
     for begin in range(0, len(encoded), SCORED_AT_ONCE):
         end = min(begin + SCORED_AT_ONCE, len(encoded))
         yield from scorer.split_log_probs(encoded.take(np.arange(begin, end)))
 
 
-def _word_log_probs(scorer: SequentialScorer, sentences: Iterator[Sentence]) -> Iterator[Floats]:
+def _word_log_probs(scorer: WordScorer, sentences: Iterator[Sentence]) -> Iterator[Floats]:
     while words := [sentence.words for sentence in itertools.islice(sentences, SCORED_AT_ONCE)]:
         yield from scorer.word_log_probs(words)
 

@@ -3,7 +3,7 @@
 A file has one section of lines ``log10(p) <tab> words [<tab> log10(backoff)]`` for each order;
 errors name file and line. ``task=adopt`` stores such a model in a run folder, with its own
 vocabulary, and scoring opens it from there; the family ``ngram`` reads such files too. Settings are
-read from here, so torch is imported in functions.
+read from here, without torch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gardenpath.data.words.vocabulary import (
 )
 from gardenpath.errors import DamagedRunError, InputError
 from gardenpath.models.family import AdoptedFamily, AdoptedSettings, ModelSettings
-from gardenpath.models.ngram.model import ABSENT, NgramModel, NgramTable
+from gardenpath.models.ngram.model import ABSENT, NgramModel, NgramScorer, NgramTable
 from gardenpath.settings.schema import Bounds
 from gardenpath.store.files import fingerprint, open_text, sha256_of
 from gardenpath.store.run_folder import VOCABULARY_FILE, WEIGHTS_FILE
@@ -40,7 +40,6 @@ from gardenpath.util import NATS_PER_LOG10
 if TYPE_CHECKING:
     from gardenpath.data.words.pieces import Boundary
     from gardenpath.data.words.vocabulary import Language
-    from gardenpath.models.sequential.networks import SequentialScorer
 
 
 # ARPA files write this value for a probability of zero, because the logarithm is infinite.
@@ -365,10 +364,11 @@ class ArpaModel:
 
         If the file lists no ``</s>``, ends have no probability, and their values are NaN.
         """
+        scorer = NgramScorer(model=self._model, vocabulary=self._vocabulary)
         log_probs: list[Floats] = []
         for begin in range(0, len(sentences), _AT_ONCE):
             chunk = sentences[begin : begin + _AT_ONCE]
-            log_probs += self._scorer.word_log_probs(chunk)
+            log_probs += scorer.word_log_probs(chunk)
             self._on_words(sum(map(len, chunk)))
         if not self._predicts_ends:
             for scores in log_probs:
@@ -407,9 +407,3 @@ class ArpaModel:
         model = self._model
         listed = (bool((table.words == END_ID).any()) for table in model.tables[1:])
         return model.log_probs[0][END_ID] > -np.inf or any(listed)
-
-    @cached_property
-    def _scorer(self) -> SequentialScorer:
-        from gardenpath.models.sequential.networks import SequentialScorer
-
-        return SequentialScorer(model=self._model, vocabulary=self._vocabulary)

@@ -1,8 +1,8 @@
-"""The networks of sequential models, and the word scores of all models that read words in a row.
+"""The networks of sequential models, and their word scores.
 
 Families build an LSTM or a decoder with the architecture of GPT-2; the PLM uses the decoder over
-words and brackets. Runs call :class:`SequentialScorer`, for networks and n-gram models alike;
-networks that can do so compute what sentences have in common once.
+words and brackets. Runs call :class:`SequentialScorer`; networks that can do so compute what
+sentences have in common once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from gardenpath.data.sentence import PrefixTrie, Sharing, tries_by_size
 from gardenpath.data.words.pieces import Boundary, Subwords
 from gardenpath.data.words.vocabulary import END_ID, PAD_ID, Vocabulary
 from gardenpath.errors import GardenpathError
-from gardenpath.models.ngram.model import NgramMasses, NgramModel
 from gardenpath.models.output import SequentialNetwork, make_output
 from gardenpath.models.sequential.family import DecoderSettings, LstmSettings
 from gardenpath.models.syntactic.composition import stack_states
@@ -336,38 +335,33 @@ _LEAST_SAVED = 0.2
 
 
 class SequentialScorer:
-    """Scores words with a sequential model (LSTM, Transformer or n-gram).
+    """Scores words with a sequential network (LSTM or Transformer).
 
     With ``share_prefixes``, common prefixes of sentences are computed once, and ``sharing`` reports
-    after a call how much that saved; the scores are the same. N-gram models do not share prefixes,
-    because a lookup costs less than finding them. ``boundary`` says how the pieces of a word make
-    its probability (:mod:`boundaries`); it has no effect on models of whole words.
+    after a call how much that saved; the scores are the same. ``boundary`` says how the pieces of a
+    word make its probability; it has no effect on models of whole words.
     """
 
     def __init__(
         self,
         *,
-        model: SequentialNetwork | NgramModel,
+        model: SequentialNetwork,
         vocabulary: Vocabulary,
         subwords: Subwords | None = None,
         device: torch.device | str = "cpu",
         share_prefixes: bool = True,
         boundary: Boundary | None = None,
     ) -> None:
-        self._model = model.to(device).eval() if isinstance(model, nn.Module) else model
+        self._model = model.to(device).eval()
         self._vocabulary = vocabulary
         self._subwords = subwords
         self._device = device
         self._shares_prefixes = share_prefixes and isinstance(model, PrefixNetwork)
         self.sharing = Sharing(0, 0)
         self._boundary: Boundary = boundary if subwords is not None and boundary else "none"
-        self._masses: PieceMasses | NgramMasses | None = None
+        self._masses: PieceMasses | None = None
         if self._boundary != "none":
-            sets = PieceSets(vocabulary)
-            if isinstance(model, NgramModel):
-                self._masses = NgramMasses(model, sets, self._boundary)
-            else:
-                self._masses = PieceMasses(sets, self._boundary, device)
+            self._masses = PieceMasses(PieceSets(vocabulary), self._boundary, device)
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """Return the log probability (nats) of each word and, last, of the end of each sentence."""
@@ -410,7 +404,7 @@ class SequentialScorer:
 
     def _score_trie(self, trie: PrefixTrie) -> _Scores:
         network = self._model
-        assert isinstance(network, PrefixNetwork) and isinstance(network, SequentialNetwork)
+        assert isinstance(network, PrefixNetwork)
         with torch.inference_mode():
             batch = PrefixBatch.of(trie).to(self._device)
             states = network.prefix_states(batch)
@@ -418,7 +412,6 @@ class SequentialScorer:
                 log_prob = network.output.log_prob_after(states, batch.contexts, batch.targets)
                 return _on_host(log_prob), None
             log_probs = functional.log_softmax(network.output.logits(states), dim=-1)
-            assert isinstance(self._masses, PieceMasses)
             rows = max(1, _MOST_LOG_PROBS // log_probs.shape[1])
             masses = [
                 self._masses(log_probs[contexts], targets)
@@ -431,26 +424,15 @@ class SequentialScorer:
 
     def _score_alone(self, split: EncodedSplit, numbers: Ints, results: list[_Scores]) -> None:
         """Score sentences without sharing, in batches of similar length."""
-        model = self._model
-        if isinstance(model, NgramModel):
-            sentences = [split.sentence(number).astype(np.int64) for number in numbers]
-            masses = self._masses(sentences) if isinstance(self._masses, NgramMasses) else None
-            for place, (number, scores) in enumerate(
-                zip(numbers, model.score(sentences), strict=True)
-            ):
-                results[number] = scores, None if masses is None else masses[place]
-            return
         with torch.inference_mode():
             for rows in plan_batches(split.lengths[numbers], _BATCHES, shuffle_seed=None):
                 members = numbers[rows]
                 batch = token_batch(split, members).to(self._device)
-                log_probs, masses_of_batch = self._score_batch(model, batch)
+                log_probs, masses = self._score_batch(self._model, batch)
                 for row, number in enumerate(members.tolist()):
                     end = split.lengths[number] + 1
-                    results[number] = (
-                        log_probs[row, :end],
-                        None if masses_of_batch is None else masses_of_batch[row, :end],
-                    )
+                    mass = None if masses is None else masses[row, :end]
+                    results[number] = log_probs[row, :end], mass
 
     def _score_batch(self, network: SequentialNetwork, batch: TokenBatch) -> _Scores:
         """Return ``(sentences, length)`` log probabilities and masses."""
@@ -463,7 +445,6 @@ class SequentialScorer:
         for some, wanted in zip(states.split(rows), targets.split(rows), strict=True):
             next_log_probs = functional.log_softmax(network.output.logits(some), dim=-1)
             log_probs.append(next_log_probs.gather(1, wanted.unsqueeze(1)).squeeze(1))
-            assert isinstance(self._masses, PieceMasses)
             masses.append(self._masses(next_log_probs, wanted))
         grid = torch.zeros(batch.targets.shape, dtype=states.dtype, device=states.device)
         return (
