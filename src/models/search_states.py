@@ -268,9 +268,7 @@ class FactoredWords:
         """``(rows,)`` log probabilities."""
         return self._output.target_log_prob(states, words)
 
-    def bound(self, states: Tensor, words: Tensor, row: Tensor | None = None) -> Tensor:
-        """``(rows,)`` upper bounds of the log probabilities: these themselves."""
-        return self._output.target_log_prob(states, words)
+    bound = log_prob
 
     def begins_log_prob(self, states: Tensor, row: Tensor) -> Tensor:
         """``(rows,)`` log probabilities that a word begins, which is certain."""

@@ -76,7 +76,8 @@ class UnbiasedExpansion(Expansion):
         settings, pieces = self._settings, targets.pieces
         draws = self._draws(targets, beam.score)
         self._stepper.begin(are_shared=targets.are_shared)
-        step = _Step(self._stepper, settings, targets, draws)
+        history = History() if targets.keeps_history else None
+        step = _Step(self._stepper, settings, targets, draws, history)
         buffer = max(settings.action_beam, settings.word_beam)
         log_prob = torch.full_like(beam.score[:, 0], -torch.inf)
         too_many = torch.zeros_like(targets.is_end).unsqueeze(1).repeat(1, 2)
@@ -93,7 +94,7 @@ class UnbiasedExpansion(Expansion):
             beam=completed,
             log_prob=state.log_prob,
             too_many=state.too_many,
-            trail=None if step.history is None else step.history.trails(completed.entry),
+            trail=None if history is None else history.trails(completed.entry),
         )
 
     def _draws(self, targets: Targets, like: Tensor) -> Tensor:
@@ -117,19 +118,15 @@ class _State:
     too_many: Tensor
 
 
+@dataclass(frozen=True)
 class _Step:
     """One action of all open hypotheses, on the way to given targets."""
 
-    def __init__(
-        self, stepper: Stepper, settings: Unbiased, targets: Targets, draws: Tensor
-    ) -> None:
-        self._settings = settings
-        self._targets = targets
-        self._draws = draws
-        self._is_packed = stepper.is_packed
-        self._stepper = stepper
-        self._log_roulette = math.log(settings.roulette)
-        self.history = History() if targets.keeps_history else None
+    _stepper: Stepper
+    _settings: Unbiased
+    _targets: Targets
+    _draws: Tensor
+    history: History | None
 
     def __call__(self, state: _State, number: int) -> _State:
         beam, targets = state.beam, self._targets
@@ -166,7 +163,7 @@ class _Step:
         rows = stepper.rows(bound > -torch.inf)
         cheap = stepper.model.word_bound(stepper.at(beam.node, rows), stepper.at(words, rows))
         cheap = bound + stepper.spread(cheap.unsqueeze(1), rows, bound.shape).squeeze(2)
-        bar = (log_prob + self._log_roulette).unsqueeze(1)
+        bar = (log_prob + math.log(self._settings.roulette)).unsqueeze(1)
         scale = torch.maximum(cheap.amax(1, keepdim=True), bar)
         scale = scale.clamp(min=torch.finfo(scale.dtype).min)
         draw = drawn((cheap - scale).exp(), (bar - scale).exp(), uniform)
@@ -177,10 +174,10 @@ class _Step:
         """Return the open hypotheses of the next step, after their actions."""
         actions = successors[..., Column.CLOSE :]
         flat = actions.flatten(1)
-        bar = (log_prob + self._log_roulette).unsqueeze(1)
+        bar = (log_prob + math.log(self._settings.roulette)).unsqueeze(1)
         score = thinned_scores(flat, self._settings.action_beam, uniform, bar)
         score, place = _kept_first(score, self._settings.action_beam)
-        if self._is_packed:
+        if self._stepper.is_packed:
             width = int((score > -torch.inf).sum(1).max()) if score.numel() else 0
             score, place = score[:, :width], place[:, :width]
             if not width:

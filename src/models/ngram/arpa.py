@@ -337,7 +337,7 @@ class ArpaFamily(AdoptedFamily):
         on_words: Callable[[int], None] = lambda _: None,
     ) -> ArpaModel:
 
-        return ArpaModel(folder, settings.network, on_words=on_words)
+        return ArpaModel(folder, settings.network, on_words)
 
 
 # Number of sentences scored together, after which progress is reported.
@@ -345,19 +345,13 @@ _AT_ONCE = 5_000
 _AGAIN = "copy the run folder again, or adopt the model again"
 
 
+@dataclass
 class ArpaModel:
     """An adopted n-gram model; its files are read when they are first needed."""
 
-    def __init__(
-        self,
-        folder: Path,
-        settings: ArpaSettings,
-        *,
-        on_words: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        self._folder = folder
-        self._settings = settings
-        self._on_words = on_words
+    _folder: Path
+    _settings: ArpaSettings
+    _on_words: Callable[[int], None]
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """Return, for each sentence, the log probability (nats) of each word, then its end.

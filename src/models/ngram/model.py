@@ -210,6 +210,7 @@ def estimate_discounts(adjusted: Ints) -> tuple[float, float, float]:
 # Backoff n-gram language models, estimated from counts or read from an ARPA file.
 
 
+@dataclass(eq=False, kw_only=True)
 class NgramModel:
     """An n-gram model over a vocabulary of ids; log probabilities are in nats.
 
@@ -217,12 +218,9 @@ class NgramModel:
     the backoff weight of its context.
     """
 
-    def __init__(
-        self, *, tables: list[NgramTable], log_probs: list[Floats], log_backoffs: list[Floats]
-    ) -> None:
-        self.tables = tables
-        self.log_probs = log_probs
-        self.log_backoffs = log_backoffs
+    tables: list[NgramTable]
+    log_probs: list[Floats]
+    log_backoffs: list[Floats]
 
     @property
     def order(self) -> int:
@@ -231,7 +229,6 @@ class NgramModel:
 
     @property
     def vocabulary_size(self) -> int:
-        """Number of ids, including those of special symbols."""
         return len(self.tables[0])
 
     def score(self, sentences: Sequence[Ints]) -> list[Floats]:
@@ -424,7 +421,6 @@ class UnigramFamily(EstimatedFamily):
     def estimate(
         self, settings: UnigramModel, corpus: PreparedCorpus
     ) -> tuple[NgramModel, Vocabulary]:
-
         vocabulary = corpus.vocabulary
         return train_unigram(corpus.split("train"), vocabulary_size=len(vocabulary)), vocabulary
 

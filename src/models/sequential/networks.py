@@ -149,10 +149,7 @@ class Decoder(nn.Module):
 
 
 class TransformerNetwork(SequentialNetwork):
-    """A decoder with tied input and output embeddings.
-
-    ``size`` sets layers, hidden and heads; each can also be set individually.
-    """
+    """A decoder with tied input and output embeddings."""
 
     # All prefixes of a trie attend to each other with a mask, whose size grows quadratically.
     most_prefixes = 512
@@ -251,10 +248,7 @@ class PieceMasses:
         """``(rows,)`` log masses, from ``(rows, vocabulary)`` log probabilities and targets."""
         if self._boundary == "next":
             return log_probs.masked_fill(~self._follows_word, -torch.inf).logsumexp(1)
-        return self._of_alike(log_probs, targets)
-
-    def _of_alike(self, log_probs: Tensor, targets: Tensor) -> Tensor:
-        """Sum over all pieces that begin with the target."""
+        # Sum over all pieces that begin with the target.
         own = log_probs.gather(1, targets.unsqueeze(1)).squeeze(1)
         begin, end = self._ranges[targets].unbind(1)
         longest = int((end - begin).max()) if len(targets) else 0

@@ -628,6 +628,7 @@ def even_grid(group: Tensor, groups: int, width: int) -> RowGrid:
     return RowGrid(width=width, cell=cell, group=group, rank=rank)
 
 
+@dataclass(frozen=True)
 class SharedAttention:
     """Attention of new symbols, layer by layer.
 
@@ -635,14 +636,11 @@ class SharedAttention:
     ``(rows, heads or 1, places + steps)``.
     """
 
-    def __init__(
-        self, blocks: Blocks, memory: SymbolMemory, grid: RowGrid, chain: Tensor, mask: Tensor
-    ) -> None:
-        self._blocks = blocks
-        self._memory = memory
-        self._grid = grid
-        self._chain = chain
-        self._mask = mask
+    _blocks: Blocks
+    _memory: SymbolMemory
+    _grid: RowGrid
+    _chain: Tensor
+    _mask: Tensor
 
     def __call__(self, layer: int, query: Tensor) -> Tensor:
         """Return ``(rows, hidden)`` outputs for ``(rows, hidden)`` queries, already scaled."""

@@ -57,7 +57,6 @@ class EpochBar(RichProgressBar):
         self._run = run
 
     def get_metrics(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> Any:
-        """Return the metrics beside the bar."""
         metrics = super().get_metrics(trainer, pl_module)
         metrics.pop("v_num", None)  # the number of a logger's folder
         return {
@@ -166,17 +165,12 @@ class StepLimit(Callback):
     def __init__(self, max_steps: int) -> None:
         self._max_steps = max_steps
 
-    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        self._stop_at_limit(trainer)
-
-    def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any
-    ) -> None:
-        self._stop_at_limit(trainer)
-
-    def _stop_at_limit(self, trainer: pl.Trainer) -> None:
+    def on_fit_start(self, trainer: pl.Trainer, *_: Any) -> None:
         if trainer.global_step == self._max_steps:
             trainer.should_stop = True
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        self.on_fit_start(trainer)
 
 
 class BestWeights(Callback):
@@ -209,17 +203,18 @@ class EpochMetrics(Callback):
         self._rows: list[dict[str, Any]] = []
         self._began = 0.0
 
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_start(self, *_: Any) -> None:
         self._began = time.monotonic()
 
     # A run that is resumed within an epoch does not start an epoch.
-    on_train_epoch_start = on_train_start
+    def on_train_epoch_start(self, *_: Any) -> None:
+        self.on_train_start()
 
-    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_epoch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         metrics = {
             name: float(value)
             for name, value in trainer.callback_metrics.items()
-            if name.startswith(("train/", "valid/"))
+            if name.startswith(_OF_EPOCHS)
         }
         row = {
             "epoch": trainer.current_epoch,

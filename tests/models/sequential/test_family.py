@@ -214,7 +214,7 @@ def test_words_add_up_to_the_sentence(family: str, boundary: Boundary) -> None:
     assert found == pytest.approx(expected, abs=1e-12)
 
 
-def _unknown(plain: SequentialScorer) -> float:
+def _unknown(plain: SequentialScorer | NgramScorer) -> float:
     return math.exp(plain.split_log_probs(_split([[(UNKNOWN_ID,)]]))[0][0])
 
 
