@@ -1,6 +1,6 @@
 """The files of a masked language model, which are compared with their checksums.
 
-Only files that are listed here, and so have checksums, are loaded (:mod:`masked_loading`).
+Only files that are listed here, and so have checksums, are loaded.
 """
 
 from __future__ import annotations

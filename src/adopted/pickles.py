@@ -213,8 +213,8 @@ CALLS: Mapping[GlobalName, Callable[..., Any]] = {
 # A pickle is a program for a machine with a stack. Python's own machine imports and calls whatever
 # a pickle names; restricting the names is not enough, because attributes of what is allowed lead
 # elsewhere. This machine has no objects of Python to call: classes and functions are names
-# (:class:`GlobalName`) from exact lists, and of a call only its result is made, in
-# :mod:`pickled_calls`. Everything else is refused.
+# (:class:`GlobalName`) from exact lists, and of a call only its result is made;
+# everything else is refused.
 
 
 # Pickles of models with vocabularies of millions of words have fewer operations.

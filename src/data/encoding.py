@@ -463,7 +463,7 @@ class SplitWriter:
 # ----------------------------------------------------------------------------
 # Sets of pieces whose total probability makes word probabilities from those of pieces.
 #
-# See :mod:`boundaries`. The pieces that begin a word carry a mark, and the pieces that begin with
+# The pieces that begin a word carry a mark, and the pieces that begin with
 # given characters are neighbours in sorted order.
 
 

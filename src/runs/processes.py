@@ -486,7 +486,7 @@ def spread_jobs(jobs: Sequence[ScoringJob], processes: ProcessCount | None = Non
     in this process, also with one thread, because starting others would take longer. If a worker
     is killed, an error says so; what was stored is kept.
 
-    With ``auto``, only long searches on a CPU are computed here (:mod:`automatic`), and the rest
+    With ``auto``, only long searches on a CPU are computed here, and the rest
     is left to the caller, also that of a worker that was killed.
     """
     asked = processes or _asked_of([job.run for job in jobs])

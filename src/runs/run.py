@@ -59,7 +59,7 @@ class Run:
     """The run folder of a trained model, with a device and search settings.
 
     ``search`` is used by syntactic models only, ``boundary`` by models over pieces of words
-    (:mod:`boundaries`). With a ``store``, log probabilities are looked up
+    (:mod:`gardenpath.data.words.pieces`). With a ``store``, log probabilities are looked up
     there first and stored there, so that no sentence is scored twice. ``processes`` is the number
     of processes, of one thread each, that compute missing scores; None computes them in this
     process with all its threads, ``auto`` starts processes for long searches on a CPU.

@@ -1,7 +1,7 @@
 """Surprisals of one model on the sentences of test suites.
 
 The model may be a run, any other model that implements the protocol :class:`Scorer`, or the exact
-grammar of a toy corpus. :mod:`given_surprisals` reads tables of surprisals.
+grammar of a toy corpus.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def unpacked_deviations(blob: bytes | None, length: int) -> list[tuple[float, ..
 # in one transaction, and their rows remain valid.
 #
 # The file uses SQLite's write-ahead log, which requires a local disk. On network file systems (see
-# :mod:`gardenpath.store.disks`), and wherever the write-ahead log cannot be used, SQLite's older
+# :func:`files.is_network`), and wherever the write-ahead log cannot be used, SQLite's older
 # rollback journal is used instead; it is slower but works on file systems with POSIX locks.
 
 
@@ -175,7 +175,7 @@ class Stored:
     parses with their shares, if requested. A search also gives ``columns``: further numbers of the
     words and the end, by name (``SEARCH_COLUMNS`` of :mod:`gardenpath.store.tables`). A search with
     replicates gives ``deviations``: for each word and the end, by how many bits the surprisal of
-    each replicate deviates from the reported one (:mod:`replicates`).
+    each replicate deviates from the reported one (:mod:`gardenpath.eval.search.replicates`).
     """
 
     log_probs: Sequence[float]

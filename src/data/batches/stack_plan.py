@@ -9,7 +9,7 @@ at which all its inputs are available.
 
 This module simulates the actions of sentences on stacks, all sentences in step. It records what
 each element is and what lies below it, and the position and levels of each child of a constituent.
-This is done for several batches at once; these only gather from the plan (:mod:`tree_batches`).
+This is done for several batches at once; these only gather from the plan (:mod:`trees`).
 
 In-order parsing puts a label below its first child as soon as the label is known: the child is
 popped, the label pushed, and the child pushed again. A first child may be a word of several pieces,

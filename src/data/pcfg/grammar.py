@@ -1,6 +1,6 @@
 """Probabilistic grammars with features, and quantities in closed form.
 
-A grammar file is expanded (:mod:`grammar_file`) into plain rules over categories such as
+A grammar file is expanded into plain rules over categories such as
 ``NP[sg,f]``. In a tree, a category shows only its name, ``NP``. A category whose name begins with
 ``_`` is auxiliary and does not appear in trees: its children take its place.
 """

@@ -122,7 +122,7 @@ def _chinese_features(word: str) -> list[str]:
 #
 # Ids are assigned to the special symbols first, then to the unknown-word classes, then to the
 # words. Words seen fewer than ``min_count`` times in the training split are replaced by their
-# class (:mod:`unknown_words`). Vocabularies are stored as JSON and identified by a hash.
+# class. Vocabularies are stored as JSON and identified by a hash.
 
 
 # Raise it whenever models see other units for the same words, with the same vocabulary.

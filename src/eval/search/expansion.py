@@ -1,6 +1,6 @@
 """Beam search from one word to the next, for many groups at once, and what all expansions share.
 
-Called by :mod:`sentences` for each token. An expansion does not know about sentences: it gets the
+Called by :mod:`scorer` for each token. An expansion does not know about sentences: it gets the
 hypotheses of groups and their targets, and returns the survivors before they read the word.
 """
 

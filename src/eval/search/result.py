@@ -193,7 +193,7 @@ class SentenceResult:
 
     ``replicate_log_probs``: ``(prefixes, replicates)`` estimates of the log probability; a
     deterministic search has one. ``replicate_measures``: ``(prefixes, replicates, 8)`` what the
-    survivors say about each token (:mod:`word_measures`).
+    survivors say about each token (:func:`measured`).
     ``replicate_word_ends``: for each prefix that ends with the last piece of a word, the log
     probability that the word does not continue, zero for others; None if they were not asked for.
     If the search failed, all end before the failure, which ``failure`` describes.

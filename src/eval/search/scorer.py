@@ -399,7 +399,7 @@ OnSearched = Callable[[EncodedSplit, int, SentenceResult], None]
 class StructuredScorer:
     """Scores words with a syntactic language model, through search.
 
-    ``boundary`` says how the pieces of a word make the probability of the word (:mod:`boundaries`);
+    ``boundary`` says how the pieces of a word make the probability of the word;
     None stands for words, and for the product over pieces. After a call, ``failures`` maps the
     numbers of sentences without surviving hypotheses to the failure.
     """

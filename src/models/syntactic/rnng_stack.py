@@ -116,7 +116,7 @@ def number_columns(*, has_keys: bool, has_contents: bool, has_pieces: bool) -> d
     ``below``: the element below. ``base``: the element below the label of the innermost open
     constituent; ``label`` of it; ``children`` that it has so far. ``depth``: number of open
     constituents, at most :data:`MOST_OPEN`; ``legal``: the state that determines the legal actions
-    (:mod:`transitions`). ``height``: number of elements below. ``nothing``: zero. ``key`` of label
+    (:class:`ColumnBias`). ``height``: number of elements below. ``nothing``: zero. ``key`` of label
     and children of the innermost open constituent; ``content``: key of the element itself.
     ``pieces`` of the word on top, one for other elements.
     """
@@ -279,7 +279,7 @@ class StackNodes:
     ) -> Tensor:
         """Push vectors, given with their input projections, onto nodes; return the new nodes.
 
-        ``events``: see :mod:`search_numbers`. ``content``: the keys of elements that are children;
+        ``events``: see :class:`PushedNumbers`. ``content``: the keys of elements that are children;
         ``child``: their rows, if not all. ``pieces``: of the words on top, if they are counted.
         ``inputs`` are overwritten.
         """
