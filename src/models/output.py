@@ -431,14 +431,9 @@ class FactoredToken(NextToken):
     def within_log_prob(self, states: Tensor, words: Tensor) -> Tensor:
         """``(rows,)`` log probabilities of words given their classes."""
         log_prob = member_log_prob(
-            states,
-            self.branch[words],
-            self.place[words],
-            weight=self.linear.weight,
-            bias=self.linear.bias,
-            members=self.members,
-            is_member=self.is_member,
-        )
+            states, self.branch[words], self.place[words], weight=self.linear.weight,
+            bias=self.linear.bias, members=self.members, is_member=self.is_member,
+        )  # fmt: skip
         return log_prob.masked_fill(self.word_class[words] == NO_CLASS, -torch.inf)
 
     def target_log_prob(self, states: Tensor, targets: Tensor) -> Tensor:
@@ -501,7 +496,6 @@ class BatchScores:
 
     @property
     def events(self) -> Tensor:
-        """Number of words and ends of sentences."""
         return self.words + self.sentences
 
     def loss(self, events: Tensor | None = None) -> Tensor:

@@ -91,7 +91,6 @@ class Arena:
 
     @property
     def row_bytes(self) -> int:
-        """Memory of a row in bytes."""
         matrices = (self._floats, self._numbers)
         return sum(matrix.shape[1] * matrix.element_size() for matrix in matrices)
 
@@ -135,7 +134,6 @@ class Arena:
         self._numbers = functional.pad(self._numbers, (0, added))
 
     def clear(self) -> None:
-        """Drop all rows."""
         self._size = 0
 
 
@@ -403,7 +401,6 @@ class SearchedModel(abc.ABC):
 
     @property
     def device(self) -> torch.device:
-        """Device of nodes and scores."""
         return self.arena.numbers.device
 
     @abc.abstractmethod

@@ -286,12 +286,9 @@ class _Step:
             is_full = (admitted_count >= self._settings.action_beam).unsqueeze(1)
             score = score.masked_fill(is_full, -torch.inf)
         return _State(
-            self._advanced(beam, score, place, successors.shape[2] - Column.CLOSE),
-            completed,
-            state.too_many | too_many,
-            admitted_log_prob,
-            admitted_count,
-        )
+            self._advanced(beam, score, place, successors.shape[2] - Column.CLOSE), completed,
+            state.too_many | too_many, admitted_log_prob, admitted_count,
+        )  # fmt: skip
 
     def _done(
         self, beam: Beam, successors: Tensor, leading: Tensor, completed: Beam
@@ -352,7 +349,6 @@ class _Step:
         return torch.maximum(last, score[:, :1] - self._margin)
 
     def _advanced(self, beam: Beam, score: Tensor, place: Tensor, columns: int) -> Beam:
-        """Return the hypotheses that are still open, after their actions."""
         if self._stepper.is_packed:
             # Slots are sorted, so that empty ones are last.
             width = int((score > -torch.inf).sum(1).max()) if score.numel() else 0

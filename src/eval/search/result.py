@@ -179,7 +179,6 @@ class SearchFailure:
 
     @property
     def remedy(self) -> str:
-        """The setting to change."""
         if self.hit_consecutive:
             return "raise search.max_consecutive"
         if self.hit_open:
@@ -207,7 +206,6 @@ class SentenceResult:
 
     @property
     def prefix_log_probs(self) -> tuple[float, ...]:
-        """Log probability (nats) of each prefix."""
         return tuple(pooled(self.replicate_log_probs).log_probs.tolist())
 
     @property
@@ -220,7 +218,6 @@ class SentenceResult:
 
     @property
     def replicates(self) -> int:
-        """Number of independent estimates."""
         return int(self.replicate_log_probs.shape[1])
 
     @functools.cached_property

@@ -84,15 +84,10 @@ class Group:
         )
 
     def after(self, token: Next, log_prob: Floats, measures: Floats, step: Step | None) -> Group:
-        """Return the group that has read the next token."""
         return replace(
-            self,
-            prefix=token.prefix or self.prefix,
-            key=mixed(self.key, token.token + 1),
-            log_probs=(*self.log_probs, log_prob),
-            measures=(*self.measures, measures),
-            step=step,
-        )
+            self, prefix=token.prefix or self.prefix, key=mixed(self.key, token.token + 1),
+            log_probs=(*self.log_probs, log_prob), measures=(*self.measures, measures), step=step,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -188,7 +183,6 @@ class SentenceSearch:
     def _round(
         self, groups: list[Group], front: Front, on_result: OnResult
     ) -> tuple[list[Group], Front]:
-        """Advance all groups by one token."""
         tokens_next = list(tokens_after((group.prefix for group in groups), self._is_continuation))
         parents = self._rows([n.parent for n in tokens_next])
         targets = self._targets(groups, tokens_next)
@@ -232,12 +226,10 @@ class SentenceSearch:
             )  # fmt: skip
         return Targets(
             words=self._repeated([n.token for n in tokens_next]),
-            is_end=self._repeated([n.prefix is None for n in tokens_next]),
-            pieces=pieces,
+            is_end=self._repeated([n.prefix is None for n in tokens_next]), pieces=pieces,
             seeds=[groups[n.parent].key for n in tokens_next],
-            are_shared=self.share_prefixes and is_shared,
-            keeps_history=self.keeps_history,
-        )
+            are_shared=self.share_prefixes and is_shared, keeps_history=self.keeps_history,
+        )  # fmt: skip
 
     def _at_targets(
         self, front: Front, parents: Tensor, tokens_next: list[Next], targets: Targets
@@ -268,7 +260,6 @@ class SentenceSearch:
         return self.is_packed and self.share_prefixes
 
     def _settled(self, beam: Beam) -> Beam:
-        """Let the model discard what is not needed."""
         if not len(beam.score):
             return beam
         return beam.with_nodes(self.model.settle(beam.node, beam.is_alive))
@@ -355,7 +346,6 @@ class SentenceSearch:
         ]
 
     def _shifted(self, beam: Beam, tokens: Tensor) -> Beam:
-        """Let all survivors read the token."""
         words = tokens.unsqueeze(1).expand_as(beam.node)
         rows = self._live_rows(beam.is_alive)
         flat = beam.node.flatten()

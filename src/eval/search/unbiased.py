@@ -171,7 +171,6 @@ class _Step:
         return chosen, (bar - cheap).clamp(min=0.0).masked_fill(~chosen, 0.0)
 
     def _opened(self, beam: Beam, successors: Tensor, log_prob: Tensor, uniform: Tensor) -> Beam:
-        """Return the open hypotheses of the next step, after their actions."""
         actions = successors[..., Column.CLOSE :]
         flat = actions.flatten(1)
         bar = (log_prob + math.log(self._settings.roulette)).unsqueeze(1)

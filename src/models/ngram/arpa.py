@@ -191,12 +191,8 @@ def read_arpa(path: Path, *, language: Language = "en") -> tuple[NgramModel, Voc
     reading.require_complete()
     tokens = tuple(reading.numbers)
     vocabulary = Vocabulary(
-        tokens=tokens,
-        counts=(0,) * len(tokens),
-        labels=(),
-        language=language,
-        min_count=1,
-    )
+        tokens=tokens, counts=(0,) * len(tokens), labels=(), language=language, min_count=1,
+    )  # fmt: skip
     return build_model(reading.sections, tokens, path), vocabulary
 
 

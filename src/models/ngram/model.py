@@ -224,7 +224,6 @@ class NgramModel:
 
     @property
     def order(self) -> int:
-        """Length of the longest n-grams."""
         return len(self.tables)
 
     @property
@@ -275,7 +274,6 @@ class NgramModel:
         return scores
 
     def save(self, path: Path) -> None:
-        """Write all arrays as safetensors."""
         arrays: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]] = {}
         for level in range(self.order):
             arrays[f"keys.{level + 1}"] = self.tables[level].keys

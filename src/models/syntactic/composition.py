@@ -218,7 +218,6 @@ class CellChain(Cells):
         self.inputs, self.vector = inputs, vector
 
     def read(self, begin: int, end: int, transposed: Tensor) -> None:
-        """Compute the cells of a level."""
         if begin < end:
             inputs = self.inputs.index_select(0, self.vector[begin:end])
             self.advance(begin, end, inputs, transposed)
@@ -246,7 +245,6 @@ class CellChainBackward(CellsBackward):
         self._vector = chain.vector
 
     def read(self, begin: int, end: int) -> None:
-        """Propagate the gradients of a level to inputs and previous cells."""
         if begin < end:
             self.advance(begin, end)
             add_rows_(self.inputs, self._vector[begin:end], self.gates[begin:end])

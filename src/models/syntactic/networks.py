@@ -57,7 +57,6 @@ class StackLstm(nn.Module):
 
     @property
     def state_size(self) -> int:
-        """Size of the hidden states and cells of all layers."""
         return 2 * len(self.recurrent) * int(self.recurrent[0].shape[1])
 
     def readers(self, like: Tensor, rows: int) -> tuple[ReaderWeights, tuple[UpperLayer, ...]]:
@@ -120,12 +119,9 @@ class RnngNetwork(nn.Module):
         self.to_output = nn.Linear(hidden, embedding)
         self.action_output = nn.Linear(embedding, action_count(strategy, label_count))
         self.word_output = make_output(
-            settings.output,
-            hidden=embedding,
-            vocabulary_size=vocabulary_size,
-            never=(PAD_ID, BEGIN_ID, END_ID),
-            has_pieces=is_continuation is not None,
-        )
+            settings.output, hidden=embedding, vocabulary_size=vocabulary_size,
+            never=(PAD_ID, BEGIN_ID, END_ID), has_pieces=is_continuation is not None,
+        )  # fmt: skip
         self.dropout = nn.Dropout(dropout)
         for weight in (self.word_embedding.weight, self.label_embedding.weight, self.start):
             # With much smaller values, repeatedly composed vectors would initially vanish.
@@ -265,14 +261,10 @@ class PlmNetwork(nn.Module):
         self.action_norm = settings.action_norm
         self.decoder = Decoder(settings, vocabulary_size=symbols)
         self.output = make_output(
-            settings.output,
-            hidden=shape.hidden,
-            vocabulary_size=symbols,
-            bias=False,
-            never=(PAD_ID, BEGIN_ID, END_ID),
-            singles=1 + label_count,
+            settings.output, hidden=shape.hidden, vocabulary_size=symbols, bias=False,
+            never=(PAD_ID, BEGIN_ID, END_ID), singles=1 + label_count,
             has_pieces=is_continuation is not None,
-        )
+        )  # fmt: skip
         self.output.linear.weight = self.decoder.token_embedding.weight
         self.piece_bias: Tensor | None
         self.register_buffer("piece_bias", piece_bias(is_continuation), persistent=False)

@@ -399,7 +399,6 @@ class SymbolMemory:
 
     @property
     def row_bytes(self) -> int:
-        """Memory of a row in bytes."""
         return self._rows.shape[0] * self._rows.shape[2] * self._rows.element_size()
 
     def add(self, count: int) -> Tensor:
@@ -427,7 +426,6 @@ class SymbolMemory:
         return read.view(len(read), *rows.shape, -1)
 
     def clear(self) -> None:
-        """Drop all symbols."""
         self._size = 1
 
 
@@ -453,12 +451,10 @@ class Blocks:
 
     @property
     def groups(self) -> int:
-        """Number of groups."""
         return len(self.position)
 
     @property
     def beam(self) -> int:
-        """Number of survivors of a group."""
         return self.is_read.shape[1]
 
     @property
@@ -473,12 +469,10 @@ def empty_blocks(
     """Return one group that has read nothing."""
     keys = torch.zeros((layers, 1, heads, 0, width), dtype=dtype, device=device)
     return Blocks(
-        keys=keys,
-        values=keys,
-        is_read=torch.zeros((1, 1, 0), dtype=torch.bool, device=device),
+        keys=keys, values=keys, is_read=torch.zeros((1, 1, 0), dtype=torch.bool, device=device),
         hidden=torch.zeros((1, 0), dtype=dtype, device=device),
         position=torch.zeros((1, 0), dtype=torch.long, device=device),
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -574,11 +568,9 @@ def compacted(
     hidden = torch.zeros_like(is_read, dtype=old.keys.dtype).masked_fill_(~is_read, -torch.inf)
     return Blocks(
         keys=moved(old.keys, added[:, :, :, 0].transpose(2, 3)),
-        values=moved(old.values, added[:, :, :, 1].transpose(2, 3)),
-        is_read=is_read,
-        hidden=hidden.flatten(0, 1),
-        position=position[:, :places],
-    )
+        values=moved(old.values, added[:, :, :, 1].transpose(2, 3)), is_read=is_read,
+        hidden=hidden.flatten(0, 1), position=position[:, :places],
+    )  # fmt: skip
 
 
 # ----------------------------------------------------------------------------

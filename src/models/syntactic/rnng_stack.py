@@ -46,7 +46,6 @@ class SearchStack:
         self._output_bias = network.to_output.bias.detach()
 
     def _ordered(self, weight: Tensor) -> Tensor:
-        """Reorder the rows of a weight by gate."""
         into, forget, new, out = weight.detach().chunk(4)
         return torch.cat([into, forget, out, new * 2 if self._by_sigmoid else new])
 
@@ -242,15 +241,12 @@ class StackNodes:
         return self._numbers.again
 
     def column(self, name: str, nodes: Tensor) -> Tensor:
-        """Return a column of some nodes."""
         return self.arena[name].index_select(0, nodes)
 
     def inputs(self, vectors: Tensor) -> Tensor:
-        """Return the input projections of vectors."""
         return self._stack.inputs(vectors)
 
     def begin(self) -> None:
-        """Start with the empty stack."""
         arena, stack = self.arena, self._stack
         arena.clear()
         self.height, self.most_children, self.most_pieces = 0, 1, 1
@@ -301,7 +297,6 @@ class StackNodes:
         return arena.append(count)
 
     def _write_keys(self, numbers: Tensor, content: Tensor, rows: Tensor | None) -> None:
-        """Add new children to the keys of their constituents."""
         names = ("key", "content") if self._has_contents else ("key",)
         for name in names:
             column = self.arena.column(numbers, name)

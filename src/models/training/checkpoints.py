@@ -202,14 +202,10 @@ class DivergenceGuard(Callback):
             copied = torch.cuda.Event()
             copied.record()
         self._last = SeenLoss(
-            value=value,
-            copied=copied,
-            split=split,
-            step=trainer.global_step + (split == "train"),
-            learning_rate=float(trainer.optimizers[0].param_groups[0]["lr"]),
-            batch=batch,
+            value=value, copied=copied, split=split, step=trainer.global_step + (split == "train"),
+            learning_rate=float(trainer.optimizers[0].param_groups[0]["lr"]), batch=batch,
             number=number,
-        )
+        )  # fmt: skip
         self._check(trainer, self._last if copied is None else before)
 
     def _check(self, trainer: pl.Trainer, seen: SeenLoss | None) -> None:
@@ -298,7 +294,6 @@ class StopSignals:
             self._previous.setdefault(number, previous)
 
     def restore(self) -> None:
-        """Reinstall the handlers from before."""
         if threading.current_thread() is not threading.main_thread():
             return
         for number, previous in self._previous.items():
@@ -321,7 +316,6 @@ class StopSignals:
         self.received = self.received or signal.SIGTERM
 
     def check(self) -> None:
-        """Raise the error of a signal that was received."""
         if self.received is not None:
             raise self.error()
 

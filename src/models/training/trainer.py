@@ -227,13 +227,11 @@ class EpochMetrics(Callback):
         if trainer.is_global_zero:
             write_table(self._folder.metrics_path, self._rows)
             log.info(
-                "%s: %s: train loss %.4f, validation loss %.4f (%.1f s)",
-                self._folder.path,
+                "%s: %s: train loss %.4f, validation loss %.4f (%.1f s)", self._folder.path,
                 epoch_text(trainer.current_epoch, trainer.max_epochs).lower(),
-                metrics.get("train/loss", float("nan")),
-                metrics.get("valid/loss", float("nan")),
+                metrics.get("train/loss", float("nan")), metrics.get("valid/loss", float("nan")),
                 row["seconds"],
-            )
+            )  # fmt: skip
 
     def state_dict(self) -> dict[str, Any]:
         return {"rows": self._rows}
@@ -443,11 +441,8 @@ class CorpusDataModule(pl.LightningDataModule):
         split, collate = self._planned[name]
         trainer = self.trainer
         return BatchLoader(
-            split.lengths,
-            collate=collate,
-            settings=self._batches,
-            shuffle_seed=shuffle_seed,
+            split.lengths, collate=collate, settings=self._batches, shuffle_seed=shuffle_seed,
             epoch=lambda: trainer.current_epoch if trainer else 0,
             shard=trainer.global_rank if trainer else 0,
             shards=trainer.world_size if trainer else 1,
-        )
+        )  # fmt: skip
