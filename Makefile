@@ -15,11 +15,12 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 # name of the package.
 LINK := build/types/gardenpath
 
-.PHONY: help demo test lint types docs format benchmark fuzz audit clean
+.PHONY: help demo test test-all lint types docs format benchmark fuzz audit clean
 
 help:
 	@echo "make demo       train small models on a small grammar, evaluate them, write a report"
-	@echo "make test       ruff, mypy and all tests"
+	@echo "make test       ruff, mypy and the fast tests (7 minutes on two cores)"
+	@echo "make test-all   ruff, mypy and all tests"
 	@echo "make lint       ruff and mypy"
 	@echo "make format     format the code"
 	@echo "make docs       build the documentation in site/"
@@ -78,8 +79,13 @@ types: $(VENV)/.installed-test $(LINK)
 	$(BIN)/mypy
 
 # Two processes with one thread each are faster than one process with two threads.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	$(PYTEST) -m "not slow"
+
+test-all: lint
+	$(PYTEST)
 
 docs: $(VENV)/.installed-test $(LINK)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -30,7 +30,6 @@ import torch
 from benchmarks import processes
 from benchmarks.memory import in_own_process, kilobytes
 from gardenpath.data.batches.tokens import BatchLoader
-from gardenpath.data.preparation import available_cores
 from gardenpath.data.readers.base import write_corpus
 from gardenpath.data.readers.files import ToyTreebank
 from gardenpath.data.sentence import SPLITS
@@ -38,6 +37,7 @@ from gardenpath.models.family import FAMILIES, NeuralFamily
 from gardenpath.runs.training import train
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.train import TrainSettings
+from gardenpath.workers import available_cores
 
 MODELS = ("lstm", "transformer", "rnng", "plm")
 HELD_OUT_SENTENCES = 200

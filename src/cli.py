@@ -1,4 +1,10 @@
-"""The text of ``--help``: the choices of a script, and every setting with its explanation."""
+"""The commands ``train.py`` and ``evaluate.py``: flags, help, and the start of each job.
+
+The two scripts, and the console scripts of an installed package, call :func:`main`; Hydra and
+:mod:`gardenpath.sweeps` call :func:`train_job` and :func:`evaluate_job` with a composed
+configuration. Errors of users end here, as one line. The work is done elsewhere and imported when
+it begins, so that help and mistakes appear at once.
+"""
 
 from __future__ import annotations
 
@@ -12,30 +18,28 @@ from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import hydra
-from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from gardenpath import __version__
 from gardenpath.console import console, exit_on_error
 from gardenpath.errors import ConfigError
-from gardenpath.settings.command_line import CommandLine, explanations
 from gardenpath.settings.compose import (
+    CommandLine,
     ConfigSource,
     Script,
     choices_of,
     composed,
+    expand_watch_flag,
+    flag_parser,
     groups_of,
     plain_config,
     register,
     root_of,
     typed,
-    watching,
 )
-from gardenpath.settings.evaluate import EvaluateSettings
-from gardenpath.settings.schema import MISSING, Tagged
+from gardenpath.settings.schema import MISSING, Tagged, explanations
 from gardenpath.store.run_folder import RESULT_FILE
-from gardenpath.sweeps import ending_with_sweep, survived
 from gardenpath.util import CONFIG_DIR
 
 _INTRODUCTIONS: Mapping[Script, str] = {
@@ -161,13 +165,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-# ----------------------------------------------------------------------------
-# The two commands: turn the command line into typed settings and run the job.
-#
-# ``train.py``, ``evaluate.py`` and the console scripts of an installed package call this module. A
-# single job is composed once and run. Sweeps are in :mod:`gardenpath.sweeps`; Hydra's own flags
-# and sweepers other than its basic one are left to Hydra.
-
+# ---- The two commands: turn the command line into typed settings and run the job
 
 # Exit code of a sweep in which a job failed.
 _SOME_FAILED = 1
@@ -186,37 +184,47 @@ def evaluate_main() -> None:
     main("evaluate", evaluate_job)
 
 
+def sweep_job_main() -> None:
+    """Run one job of a sweep, in the process that the sweep has started for it."""
+    from gardenpath.sweeps import run_sent_job
+
+    run_sent_job(sys.argv[-1], {"train": train_job, "evaluate": evaluate_job})
+
+
 def train_job(config: DictConfig) -> float | None:
     """Train with a composed configuration; return the validation loss, for sweepers.
 
     In a sweep, an error is part of the returned value, and existing runs are skipped by default.
     """
-    content = plain_config(config)
-    if _is_in_sweep():
-        content["existing"] = content.get("existing") or "skip"
-        with ending_with_sweep():
-            return survived(lambda: _train(typed("train", content)))
-    with exit_on_error():
-        return _train(typed("train", content))
+    return _run_composed("train", config)
 
 
 def evaluate_job(config: DictConfig) -> float | None:
     """Evaluate with a composed configuration; in a sweep, an error is the returned value."""
+    return _run_composed("evaluate", config)
+
+
+def _run_composed(script: Script, config: DictConfig) -> float | None:
     content = plain_config(config)
-    if _is_in_sweep():
-        with ending_with_sweep():
-            return survived(lambda: _evaluate(typed("evaluate", content)))
-    with exit_on_error():
-        _evaluate(typed("evaluate", content))
-    return None
+    # Only the jobs of a sweep are numbered.
+    if not HydraConfig.initialized() or OmegaConf.is_missing(HydraConfig.get().job, "num"):
+        with exit_on_error():
+            return _run(script, typed(script, content))
+    from gardenpath.sweeps import ending_with_sweep, survived
+
+    if script == "train":
+        content["existing"] = content.get("existing") or "skip"
+    with ending_with_sweep():
+        return survived(lambda: _run(script, typed(script, content)))
 
 
-def _is_in_sweep() -> bool:
-    """Whether this is a job of a sweep: only these are numbered."""
-    return HydraConfig.initialized() and not OmegaConf.is_missing(HydraConfig.get().job, "num")
+def _run(script: Script, settings: Any) -> float | None:
+    """Run a job; return the validation loss of a training, whose perplexities are printed."""
+    if script == "evaluate":
+        from gardenpath.tasks import run_task
 
-
-def _train(settings: Any) -> float | None:
+        run_task(settings)
+        return None
     from gardenpath.runs.training import train
 
     result = Path(settings.run_dir) / RESULT_FILE
@@ -224,9 +232,8 @@ def _train(settings: Any) -> float | None:
     metrics = train(settings)
     if not metrics:  # one of several processes that train together; the first one reports
         return None
-    if before is not None and _time_of(result) == before:
-        return metrics["valid"]["loss"]  # a finished run was skipped, which has been said
-    for name, value in metrics["test"].items():
+    was_there = before is not None and _time_of(result) == before  # skipped, which has been said
+    for name, value in {} if was_there else metrics["test"].items():
         if name.endswith("perplexity"):
             shown = f"{settings.run_dir}: test {name.replace('_', ' ')} {value:.3f}"
             console.print(shown, highlight=False, soft_wrap=True)
@@ -237,44 +244,48 @@ def _time_of(path: Path) -> int | None:
     return path.stat().st_mtime_ns if path.is_file() else None
 
 
-def _evaluate(settings: EvaluateSettings) -> None:
-    from gardenpath.tasks import run_task
-
-    run_task(settings)
-
-
 def main(script: Script, job: Job) -> None:
-    """Run the command line of this process."""
-    arguments = [watching(one) if script == "evaluate" else one for one in sys.argv[1:]]
+    """Run the command line of this process.
+
+    A single job is composed once and run. Hydra's own flags, and sweepers other than its basic one,
+    are left to Hydra.
+    """
+    is_evaluate = script == "evaluate"
+    arguments = [expand_watch_flag(a) if is_evaluate else a for a in sys.argv[1:]]
     if "--version" in arguments:
         console.print(f"Gardenpath {__version__}", highlight=False)
         return
     with exit_on_error():
-        parser = get_args_parser()
+        parser = flag_parser()
         _require_known_flags(parser, arguments)
         flags = parser.parse_intermixed_args(arguments)
         line = command_line(script, flags)
         if flags.help:
             _print_help(line)
             return
-        if not _needs_hydra(flags):
-            (_train if script == "train" else _evaluate)(line.settings())
+        is_left_to_hydra = flags.config_path or flags.experimental_rerun
+        only_shown = flags.hydra_help or flags.info or flags.shell_completion
+        is_special = is_left_to_hydra or only_shown or flags.multirun or flags.cfg
+        if not is_special and not any(a.lstrip("+~").startswith("hydra") for a in flags.overrides):
+            _run(script, line.settings())
             return
-        if flags.multirun and not _has_own_sweeper(flags):
+        has_sweeper = any(a.startswith("hydra/sweeper=") for a in flags.overrides)
+        if flags.multirun and not has_sweeper and not is_left_to_hydra:
             from gardenpath.sweeps import run_sweep
 
             raise SystemExit(0 if run_sweep(line, job) else _SOME_FAILED)
-        if _is_checked(flags):
-            line.check()
+        if has_sweeper and "hydra/launcher=local" in flags.overrides:
+            advice = "with hydra/sweeper=, choose hydra/launcher=submitit_local"
+            raise ConfigError([f"hydra/launcher=local is for Gardenpath's own sweeps; {advice}"])
+        if not is_left_to_hydra and not only_shown:
+            line.check()  # before Hydra starts; jobs check their own settings again
         sweeps = line.sweeps() if flags.multirun else [line]
     for sweep in sweeps:
-        _start_hydra(script, job, arguments, sweep)
-
-
-def _has_own_sweeper(flags: Namespace) -> bool:
-    """Whether Hydra has to run the sweep, because another sweeper chooses the jobs."""
-    chosen = any(one.startswith("hydra/sweeper=") for one in flags.overrides)
-    return chosen or bool(flags.config_path or flags.experimental_rerun)
+        # Hydra gets the arguments with short names of settings expanded.
+        register(script)
+        hydra_flags = [a for a in arguments if "=" not in a or a.startswith("-")]
+        sys.argv[1:] = [*hydra_flags, *sweep.arguments]
+        hydra.main(version_base="1.3", config_path=str(CONFIG_DIR), config_name=script)(job)()
 
 
 def _require_known_flags(parser: ArgumentParser, arguments: Sequence[str]) -> None:
@@ -286,33 +297,19 @@ def _require_known_flags(parser: ArgumentParser, arguments: Sequence[str]) -> No
         if not argument.startswith("-") or name in known:
             continue
         following = arguments[place + 1 : place + 2]
-        given = value if sign else next((one for one in following if "=" not in one), "VALUE")
-        mistakes.append(f"{argument}: write {name.lstrip('-').replace('-', '_')}={given}")
+        value = value if sign else next((word for word in following if "=" not in word), "VALUE")
+        mistakes.append(f"{argument}: write {name.lstrip('-').replace('-', '_')}={value}")
     if mistakes:
         raise ConfigError(mistakes)
 
 
 def command_line(script: Script, flags: Namespace) -> CommandLine:
     """Return the settings that parsed flags leave; contradictory flags are an error."""
-    given = [flags.run, flags.multirun, flags.cfg, flags.info, flags.shell_completion]
-    if sum(map(bool, given)) > 1:
+    exclusive = [flags.run, flags.multirun, flags.cfg, flags.info, flags.shell_completion]
+    if sum(map(bool, exclusive)) > 1:
         raise ConfigError(["use one of --run, --multirun, --cfg, --info, --shell-completion"])
     source = ConfigSource(script, flags.config_name, flags.config_dir)
     return CommandLine(source, list(flags.overrides), is_sweep=flags.multirun)
-
-
-def _needs_hydra(flags: Namespace) -> bool:
-    """Whether the command line requests anything that a single job does not need."""
-    is_special = flags.multirun or flags.hydra_help or flags.cfg or flags.info
-    is_special = is_special or flags.shell_completion or flags.config_path
-    is_special = is_special or flags.experimental_rerun
-    return bool(is_special) or any(one.lstrip("+~").startswith("hydra") for one in flags.overrides)
-
-
-def _is_checked(flags: Namespace) -> bool:
-    """Whether to check the settings before Hydra starts; jobs check their own again."""
-    others = (flags.hydra_help, flags.info, flags.shell_completion, flags.config_path)
-    return not any(others) and not flags.experimental_rerun
 
 
 def _print_help(line: CommandLine) -> None:
@@ -323,12 +320,3 @@ def _print_help(line: CommandLine) -> None:
     if line.mistakes:
         raise ConfigError(line.mistakes)
     console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def _start_hydra(script: Script, job: Job, arguments: Sequence[str], line: CommandLine) -> None:
-    """Hand over to Hydra, with short names of settings expanded."""
-    register(script)
-    given = {one for one in arguments if "=" in one and not one.startswith("-")}
-    flags = [one for one in arguments if one not in given]
-    sys.argv[1:] = [*flags, *line.arguments]
-    hydra.main(version_base="1.3", config_path=str(CONFIG_DIR), config_name=script)(job)()

@@ -13,10 +13,15 @@ from tests.no_skips import (
     NEEDS_REFERENCE_DATA,
     pytest_make_collect_report,
     pytest_runtest_makereport,
+    pytest_terminal_summary,
 )
 
 # Hooks: pytest finds them by their names.
-__all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
+__all__ = [
+    "pytest_make_collect_report",
+    "pytest_runtest_makereport",
+    "pytest_terminal_summary",
+]
 
 REFERENCE_DATA = "GARDENPATH_REFERENCE_DATA"
 
@@ -53,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of four small runs on one toy corpus, which are trained once."""
     from tests import toy_runs
 
-    return toy_runs.trained(tmp_path_factory.getbasetemp())
+    return toy_runs.trained(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

@@ -2,18 +2,23 @@
 
 This is a pytest plugin (``tests/conftest.py`` loads it). With the environment variable
 ``GARDENPATH_NO_SKIPS`` set, a test or module that is skipped is reported as failed, unless the
-reason is one that a machine for continuous integration cannot remedy.
+reason is one that a machine for continuous integration cannot remedy. Elsewhere the last line of a
+test run says what was left out, and why.
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 NO_SKIPS = "GARDENPATH_NO_SKIPS"
+
+# What selects the fast tier, see tests/tiers.py.
+FAST = "not slow"
 
 # The reasons for which tests are skipped. Every skip in the tests uses one of these.
 NEEDS_BROWSER = "needs Chromium"
@@ -49,6 +54,16 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     _fail_if_skipped(report)
     return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say in one line which tests were left out."""
+    reasons = Counter(_reason(one.longrepr) for one in terminalreporter.stats.get("skipped", ()))
+    left_out = [f"{count} ({reason})" for reason, count in reasons.most_common()]
+    if terminalreporter.config.option.markexpr == FAST:
+        left_out.append("slow tests (run them with make test-all)")
+    if left_out:
+        terminalreporter.write_line(f"Left out: {', '.join(left_out)}")
 
 
 def _fail_if_skipped(report: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from gardenpath.runs.run import Run
 from gardenpath.runs.training import train
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.train import TrainSettings
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.run_folder import START_FILES, RunFolder
 
 WORDS = ("the", "a", "cat", "dog", "sees", "hears", "that", "old", "sleeps", ".")
 
@@ -64,9 +65,23 @@ def loaded(folder: RunFolder) -> Run:
     return Run(folder.path, device="cpu")
 
 
+def unfinish(path: Path) -> None:
+    """Turn a finished run into one whose training was stopped after its last checkpoint."""
+    (path / "result.json").unlink()
+    manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
+    manifest["files"] = {n: r for n, r in manifest["files"].items() if n in START_FILES}
+    manifest["fingerprint"] = ""
+    (path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def weights(folder: RunFolder) -> bytes:
+    """The weights of a run, as they are stored."""
+    return (folder / "weights.safetensors").read_bytes()
+
+
 def metrics(folder: RunFolder) -> list[dict[str, str]]:
     """The rows of ``metrics.csv``, without how long they took."""
-    with folder.metrics_path.open(encoding="utf-8", newline="") as file:
+    with (folder / "metrics.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
 

@@ -18,7 +18,7 @@ MODULES = [path for path in OURS if path.name != "__init__.py"]
 # The parts of the core, from the ground up: each may import those before it. Imports inside
 # functions and under TYPE_CHECKING count. The front door (src/__init__.py) is no layer.
 LAYERS = (
-    ("errors", "util", "safe_text", "registry"),
+    ("errors", "util", "safe_text", "registry", "workers"),
     ("settings.schema", "store"),
     ("data",),
     ("console",),
@@ -40,13 +40,12 @@ LEAST_LINES_OF_A_FOLDER = 600
 LEAST_LINES_FOR_ONE_IMPORTER = 150
 
 # Where a library may be imported.
-_HYDRA = {"settings.compose", "settings.command_line", "sweeps", "cli"}
+_HYDRA = {"settings.compose", "sweeps", "cli"}
 HOMES: dict[str, set[str]] = {
     "hydra": _HYDRA,
     "omegaconf": _HYDRA,
     "pytorch_lightning": {"models.training"},
-    # Jobs are sent to processes of this machine; no file is read.
-    "joblib": {"sweeps"},
+    "joblib": set(),
     "starlette": {"playground"},
     "uvicorn": {"playground"},
     "submitit": {"sweeps"},

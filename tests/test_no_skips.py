@@ -63,6 +63,7 @@ def _outcomes(folder: Path, *arguments: str, **environment: str) -> tuple[dict[s
     return counts, done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two workers"])
 def test_skips_are_failures_where_none_are_allowed(tmp_path: Path, workers: tuple[str]) -> None:
     (tmp_path / "test_it.py").write_text(TESTS)
@@ -76,10 +77,13 @@ def test_skips_are_failures_where_none_are_allowed(tmp_path: Path, workers: tupl
 
 def test_skips_are_skips_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(TESTS)
-    found, _ = _outcomes(tmp_path)
+    found, output = _outcomes(tmp_path)
     assert found == {"passed": 1, "skipped": 4, "xfailed": 1, "failed": 0, "error": 0}
+    (line,) = [line for line in output.splitlines() if line.startswith("Left out: ")]
+    assert "1 (needs Chromium), 1 (needs R with lme4 and lmerTest)" in line
 
 
+@pytest.mark.slow
 def test_a_skipped_module_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(MODULE)
     assert _outcomes(tmp_path)[0]["skipped"] == 1

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import functools
+import os
 import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from gardenpath.eval.search.settings import WordSync
@@ -18,6 +20,7 @@ from gardenpath.settings.evaluate import EvaluateSettings
 from gardenpath.store.surprisals import SurprisalStore
 from gardenpath.tasks import run_task
 from tests.integration.commands import toy
+from tests.tiers import WORKER, built_once
 
 _SMALL = (
     "trainer=cpu",
@@ -39,13 +42,22 @@ NARROW = ("search.action_beam=10", "search.word_beam=3")
 NARROW_SEARCH = WordSync(action_beam=10, word_beam=3)
 
 
-@functools.cache
-def trained(temporary: Path) -> Path:
-    """A folder with ``runs`` and ``cache``: ngram, lstm, rnng and plm on 200 sentences."""
-    folder = temporary / "toy_runs"
+def trained(factory: pytest.TempPathFactory) -> Path:
+    """A folder with ``runs`` and ``cache``: ngram, lstm, rnng and plm on 200 sentences.
+
+    All processes of a test run read it; each has a store of its own in it.
+    """
+    return built_once(factory, "toy_runs", _train)
+
+
+def _train(folder: Path) -> None:
     for model, overrides in _MODELS.items():
         train(*toy(folder, f"model={model}", f"data.reader.test={TEST_SENTENCES}", *overrides))
-    return folder
+
+
+def store_of(folder: Path) -> Path:
+    """The stored surprisals of this process, which asks what is computed a second time."""
+    return folder / f"surprisals_{os.environ.get(WORKER, 'alone')}.sqlite"
 
 
 def run_of(folder: Path, model: str, *, store: Path | None = None) -> Run:
@@ -70,7 +82,7 @@ def arguments(folder: Path, output: Path, *overrides: str, model: str = "") -> l
     """The command line of an evaluation of one of the runs, or of all."""
     runs = run_of(folder, model).path if model else folder / "runs"
     return [f"run={runs}", f"paths.cache={folder / 'cache'}",
-            f"paths.surprisals={folder / 'surprisals.sqlite'}", f"output={output}",
+            f"paths.surprisals={store_of(folder)}", f"output={output}",
             *NARROW, *overrides]  # fmt: skip
 
 

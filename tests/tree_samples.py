@@ -1,15 +1,26 @@
-"""Encoded treebanks made from trees at hand, for the tests of structured models."""
+"""Treebanks for tests: encoded from trees at hand, the reference ones, and ways through a tree."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from gardenpath.data.encoding import EncodedSplit, Inventory, collect, encode_pieces, encode_words
-from gardenpath.data.sentence import Sentence, Source
-from gardenpath.data.trees.legality import Action, Strategy, in_order, top_down
-from gardenpath.data.trees.tree import Tree, Word, parse_tree
+from gardenpath.data.readers.files import BracketFiles
+from gardenpath.data.readers.treebanks import PennTreebankSample, SinicaTreebank
+from gardenpath.data.sentence import SPLITS, Sentence, Source
+from gardenpath.data.trees.legality import (
+    Action,
+    Finish,
+    Kind,
+    Strategy,
+    in_order,
+    kind_of,
+    top_down,
+)
+from gardenpath.data.trees.tree import Event, Open, Tree, Word, from_events, parse_tree
 from gardenpath.data.words.vocabulary import SPECIALS, WORD_MARK, Vocabulary, build_vocabulary
 
 STRATEGIES: tuple[Strategy, ...] = ("top_down", "in_order")
@@ -89,3 +100,86 @@ def encode_trees(trees: Sequence[Tree]) -> tuple[EncodedSplit, Vocabulary]:
     label_ids = np.array([vocabulary.label_ids[label] for label in labels.items])
     encoded = encode_words(raw, elsewhere=elsewhere, first=first, label_ids=label_ids)
     return encoded, vocabulary
+
+
+# ----------------------------------------------------------------------------
+# The trees of the reference treebanks, read one after the other.
+
+
+# NLTK's two treebanks and the parsed novel, with the number of trees in each.
+TREEBANKS = {"ptb_sample": 3_914, "sinica": 10_000, "dickens": 7_543}
+
+
+def sentences(name: str, reference_data: Path) -> Iterator[Sentence]:
+    """All sentences of a treebank, as annotated."""
+    nltk_root = str(reference_data / "nltk_data")
+    if name == "dickens":
+        novel = BracketFiles(root=str(reference_data / "corpora" / "dickens"))
+        return (sentence for split in SPLITS for sentence in novel.read(split))
+    if name == "ptb_sample":
+        return PennTreebankSample(root=nltk_root, train="1-199").read("train")
+    return SinicaTreebank(root=nltk_root, train="1-10000").read("train")
+
+
+# ----------------------------------------------------------------------------
+# The obvious way back from actions to trees, and all trees of a small size.
+
+
+def kinds(actions: Iterable[Action]) -> list[Kind]:
+    """The kinds of a sequence of actions."""
+    return [kind_of(action) for action in actions]
+
+
+def rebuild(actions: Iterable[Action], strategy: Strategy) -> Tree:
+    """The tree of a complete derivation."""
+    events = [action for action in actions if not isinstance(action, Finish)]
+    return from_events(events) if strategy == "top_down" else _from_in_order(events)
+
+
+def _from_in_order(events: Iterable[Event]) -> Tree:
+    stack: list[Tree | str | Open] = []
+    for event in events:
+        if isinstance(event, Word):
+            stack.append(event.form)
+        elif isinstance(event, Open):
+            if not stack or isinstance(stack[-1], Open):
+                raise ValueError(f"NT({event.label}) has no first child")
+            first = stack.pop()
+            stack.extend([event, first])
+        else:
+            _reduce(stack)
+    if len(stack) != 1 or not isinstance(stack[0], Tree):
+        raise ValueError("the actions do not make exactly one tree")
+    return stack[0]
+
+
+def _reduce(stack: list[Tree | str | Open]) -> None:
+    children: list[Tree | str] = []
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Open):
+            stack.append(Tree(item.label, tuple(reversed(children))))
+            return
+        children.append(item)
+    raise ValueError("REDUCE without an open constituent")
+
+
+def _forests(words: int, constituents: int) -> Iterator[tuple[Tree | str, ...]]:
+    """All sequences of words and trees with exactly so many words and constituents."""
+    if words == 0:
+        if constituents == 0:
+            yield ()
+        return
+    for rest in _forests(words - 1, constituents):
+        yield ("w", *rest)
+    for inner_words in range(1, words + 1):
+        for inner in range(constituents):
+            for children in _forests(inner_words, inner):
+                for rest in _forests(words - inner_words, constituents - inner - 1):
+                    yield (Tree("X", children), *rest)
+
+
+def all_trees(words: int, constituents: int) -> Iterator[Tree]:
+    """All unlabelled trees with so many words and at most so many constituents."""
+    for count in range(constituents):
+        yield from (Tree("X", children) for children in _forests(words, count))

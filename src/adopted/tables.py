@@ -312,7 +312,6 @@ class TabledScores:
 # Tables of surprisals of any form, as the family ``table`` adopts them.
 
 
-_OWN_HEADER = "# unit: bits\n"
 _NORMALISED = "normalised.jsonl"
 
 # Surprisals (bits) of a sentence that occurs twice may differ by this much.
@@ -332,9 +331,9 @@ def _is_own(path: Path) -> bool:
     """Whether ``task=surprisal`` wrote a table, which then has a header."""
     if path.suffix.lower() in (".jsonl", ".csv", ".parquet"):
         return side_car(path).is_file()
-    # LM Zoo's form has a header beside it, too; older tables have comments.
-    beginnings = (_OWN_HEADER, "\t".join(WORD_SURPRISALS.names))
-    return path.suffix.lower() == ".tsv" and read_text(path).startswith(beginnings)
+    # LM Zoo's form has a header beside it, too.
+    beginning = "\t".join(WORD_SURPRISALS.names)
+    return path.suffix.lower() == ".tsv" and read_text(path).startswith(beginning)
 
 
 def _own_table(path: Path, reading: TableSettings) -> WordTable:

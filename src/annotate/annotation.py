@@ -1,4 +1,11 @@
-"""Shards of raw files: their sentences, divided into words, and what was left out."""
+"""The task `annotate`: raw text to sentences, words and trees, in files that `data=` reads.
+
+Found through the registry of tasks. Work goes in stages: files are divided into words, shard by
+shard; repeated sentences are left out, in the order of the files; and the others are parsed, again
+in shards. Each shard is a whole file with a checksum in a hidden folder beside the output, so that
+a killed process continues. Shards and results depend on the files and settings only, never on the
+number of processes. Everything that is left out stands in a log.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -25,8 +33,7 @@ from gardenpath.annotate.raw import (
     splitter_problem,
 )
 from gardenpath.console import console, count_in_lines, show_counting
-from gardenpath.data.preparation import Advance, available_cores, done_together, may_start_processes
-from gardenpath.data.readers.base import PIECE_BYTES, Piece, cut_file
+from gardenpath.data.readers.base import FileRange, cut_file, in_groups
 from gardenpath.data.sentence import SPLITS, Split
 from gardenpath.data.words.segmenting import segmenter_label, segmenter_named, treebank_quotes
 from gardenpath.data.words.vocabulary import Language
@@ -47,6 +54,7 @@ from gardenpath.store.files import (
 )
 from gardenpath.store.manifest import results_folder
 from gardenpath.util import Words, enumeration
+from gardenpath.workers import Advance, Task, available_cores, done_together
 
 # Characters of a sentence that are shown in the log.
 SHOWN_CHARACTERS = 80
@@ -66,11 +74,11 @@ class RawFile:
         encoding = chosen_encoding(path, task.raw, language)
         return RawFile(path, encoding, format_of(path, task.raw, encoding))
 
-    def pieces(self, task: AnnotateTask) -> Iterator[Piece]:
+    def pieces(self, task: AnnotateTask) -> Iterator[FileRange]:
         """Yield the parts of the file that can be read on their own."""
         is_cut = self.format == "text" and task.raw.paragraphs == "lines"
         if not is_cut or is_compressed(self.path):
-            yield Piece(self.path)
+            yield FileRange(self.path)
         else:
             yield from cut_file(self.path, encoding=self.encoding, is_bracketed=False)
 
@@ -99,30 +107,17 @@ class Skipped:
 class RawShard:
     """Some pieces of files, which are read by one process."""
 
-    pieces: tuple[tuple[RawFile, Piece], ...]
+    pieces: tuple[tuple[RawFile, FileRange], ...]
 
     def read(self, task: AnnotateTask, language: Language) -> Iterator[FoundSentence | Skipped]:
         """Yield the sentences and what was left out, in order."""
         for file, piece in self.pieces:
-            for one in read_passages(piece, task.raw, encoding=file.encoding, format=file.format):
-                if isinstance(one, LeftOut):
-                    yield Skipped(str(file.path), one.line, one.reason, one.detail)
+            passages = read_passages(piece, task.raw, encoding=file.encoding, format=file.format)
+            for passage in passages:
+                if isinstance(passage, LeftOut):
+                    yield Skipped(str(file.path), passage.line, passage.reason, passage.detail)
                 else:
-                    yield from _sentences(one, file, task, language)
-
-
-def raw_shards(files: Sequence[RawFile], task: AnnotateTask) -> list[RawShard]:
-    """Divide files into shards; they depend on the files and the settings only."""
-    groups: list[list[tuple[RawFile, Piece]]] = []
-    room = 0
-    for file in files:
-        for piece in file.pieces(task):
-            if not groups or piece.byte_count > room:
-                groups.append([])
-                room = PIECE_BYTES
-            groups[-1].append((file, piece))
-            room -= piece.byte_count
-    return [RawShard(tuple(group)) for group in groups]
+                    yield from _sentences(passage, file, task, language)
 
 
 def _sentences(
@@ -142,11 +137,11 @@ def _sentences(
             yield FoundSentence(tuple(words), path, line, passage.document)
 
 
-def as_record(one: FoundSentence | Skipped) -> list[Any]:
+def as_record(line: FoundSentence | Skipped) -> list[Any]:
     """Convert to JSON types."""
-    if isinstance(one, FoundSentence):
-        return [list(one.words), one.path, one.line, one.document]
-    return [None, one.path, one.line, one.reason, one.detail]
+    if isinstance(line, FoundSentence):
+        return [list(line.words), line.path, line.line, line.document]
+    return [None, line.path, line.line, line.reason, line.detail]
 
 
 def from_record(record: Sequence[Any]) -> FoundSentence | Skipped:
@@ -196,14 +191,11 @@ class RawAnnotation:
         """The segmenter and its version."""
         return segmenter_label(segmenter_named(self.task.segmenter_for(self.language)))
 
-    @property
-    def processes(self) -> int:
-        """Number of processes."""
-        return (self.task.processes or available_cores()) if may_start_processes() else 1
-
     def key(self) -> str:
         """Return a hash of the files and of all settings that determine the result."""
-        settings = {name: one for name, one in plain(self.task).items() if name not in _WORK_ONLY}
+        settings = {
+            name: value for name, value in plain(self.task).items() if name not in _WORK_ONLY
+        }
         return fingerprint(
             "annotation",
             ANNOTATION_VERSION,
@@ -230,12 +222,12 @@ class RawAnnotation:
             "parser": self.parser.label if self.parser else None,
             "language": self.language,
             "inputs": {
-                str(one.path): {
-                    "sha256": self.checksums[str(one.path)],
-                    "encoding": one.encoding,
-                    "format": one.format,
+                str(file.path): {
+                    "sha256": self.checksums[str(file.path)],
+                    "encoding": file.encoding,
+                    "format": file.format,
                 }
-                for one in self.files
+                for file in self.files
             },
         }
 
@@ -247,7 +239,7 @@ class RawAnnotation:
 def write_checked(path: Path, records: Iterable[Any]) -> None:
     """Write records, one per line, and a last line with their checksum; whole or not at all."""
     # ASCII, so that no character of a word is taken for the end of a line.
-    body = "".join(f"{json.dumps(one, separators=(',', ':'))}\n" for one in records)
+    body = "".join(f"{json.dumps(record, separators=(',', ':'))}\n" for record in records)
     write_text(path, f"{body}{digest(body)}\n")
 
 
@@ -264,11 +256,7 @@ def read_checked(path: Path) -> list[Any] | None:
 
 
 # ----------------------------------------------------------------------------
-# The stages of an annotation, which a killed process leaves in whole shards.
-#
-# Files are divided into words, shard by shard; repeated sentences are left out, in the order of
-# the files; and the others are parsed, again in shards. Each shard is a file in a hidden folder
-# beside the output, so that the next process continues.
+# The stages.
 
 
 # Sentences that are parsed together, and lost at most if the process is killed.
@@ -293,16 +281,14 @@ class AnnotationWork:
     def segment(self, advance: Advance) -> int:
         """Divide all files into words; return the number of shards."""
         task, language = self._annotation.task, self._annotation.language
-        shards = raw_shards(self._annotation.files, task)
-        waiting = []
-        for number in range(len(shards)):
-            found = read_checked(self._path("words", number))
-            if found is None:
-                waiting.append(number)
-            else:
-                advance(len(found))
+        # Shards depend on the files and the settings only.
+        parts = [(file, piece) for file in self._annotation.files for piece in file.pieces(task)]
+        groups = in_groups(parts, lambda part: part[1].byte_count)
+        shards = [RawShard(tuple(group)) for group in groups]
         self._share(
-            partial(_segment, shards, waiting, task, language, self._folder), waiting, advance
+            partial(_segment, shards, task, language, self._folder),
+            self._waiting("words", len(shards), advance),
+            advance,
         )
         return len(shards)
 
@@ -313,18 +299,17 @@ class AnnotationWork:
         if (done := read_checked(self._folder / "kept")) is not None:
             return int(done[0])
         skipped: list[list[Any]] = []
-        kept: list[list[Any]] = []
-        count = 0
-        for one in self._distinct(shards):
-            if isinstance(one, Skipped):
-                skipped.append(as_record(one))
-                continue
-            kept.append(as_record(one))
-            if len(kept) == PARSED_TOGETHER:
-                write_checked(self._path("kept", count), kept)
-                kept, count = [], count + 1
-        if kept:
-            write_checked(self._path("kept", count), kept)
+
+        def kept() -> Iterator[list[Any]]:
+            for line in self._distinct(shards):
+                if isinstance(line, Skipped):
+                    skipped.append(as_record(line))
+                else:
+                    yield as_record(line)
+
+        records, count = kept(), 0
+        while group := list(islice(records, PARSED_TOGETHER)):
+            write_checked(self._path("kept", count), group)
             count += 1
         write_checked(self._folder / "skipped", skipped)
         write_checked(self._folder / "kept", [count])
@@ -334,14 +319,14 @@ class AnnotationWork:
         seen: set[bytes] = set()
         for number in range(shards):
             for record in self._records("words", number):
-                one = from_record(record)
-                if isinstance(one, FoundSentence) and self._annotation.task.deduplicate:
-                    name = bytes.fromhex(digest("\n".join(one.words)))[:16]
+                line = from_record(record)
+                if isinstance(line, FoundSentence) and self._annotation.task.deduplicate:
+                    name = bytes.fromhex(digest("\n".join(line.words)))[:16]
                     if name in seen:
-                        yield Skipped(one.path, one.line, "duplicate", _shown(one))
+                        yield Skipped(line.path, line.line, "duplicate", _shown(line))
                         continue
                     seen.add(name)
-                yield one
+                yield line
 
     # ---- Words to trees
 
@@ -350,46 +335,44 @@ class AnnotationWork:
         parser = self._annotation.parser
         if parser is None:
             return
-        waiting = []
-        for number in range(shards):
-            found = read_checked(self._path("trees", number))
-            if found is None:
-                waiting.append(number)
-            else:
-                advance(len(found))
+        waiting = self._waiting("trees", shards, advance)
         if not waiting:
             return
         # The same text is checked whatever was done before.
-        parser.check([_words(one) for one in self._records("kept", 0)])
-        task = partial(_parse, parser, waiting, self._folder)
-        if parser.stays_here:
-            for number in range(len(waiting)):
-                task(number, advance)
-        else:
-            self._share(task, waiting, advance)
+        parser.check([tuple(words) for words, *_ in self._records("kept", 0)])
+        task = partial(_parse, parser, self._folder)
+        self._share(task, waiting, advance, stays_here=parser.stays_here)
 
     # ---- The result
 
     def write(self, folder: Path, shards: int) -> dict[str, Any]:
         """Write the sentences, the log and the summary; return the summary."""
-        skipped = [from_record(one) for one in self._records("skipped")]
+        skipped = [Skipped(*record[1:]) for record in self._records("skipped")]
         counts: Counter[str] = Counter()
         words = 0
         with ExitStack() as stack:
-            files = {split: self._opened(stack, folder, split) for split in self._splits()}
-            for one, line in self._lines(shards):
+            files: dict[Split, TextIO] = {}
+            for split in self._splits():
+                path = stack.enter_context(whole_file(folder / f"{split}.txt"))
+                files[split] = stack.enter_context(path.open("w", encoding="utf-8"))
+            for sentence, line in self._lines(shards):
                 if line is None:
-                    skipped.append(Skipped(one.path, one.line, "no parse", _shown(one)))
+                    place = sentence.path, sentence.line
+                    skipped.append(Skipped(*place, "no parse", _shown(sentence)))
                     continue
-                split = self._split_of(one)
+                split = self._split_of(sentence)
                 files[split].write(f"{line}\n")
                 counts[split] += 1
-                words += len(one.words)
-        reasons = Counter(one.reason for one in skipped if isinstance(one, Skipped))
+                words += len(sentence.words)
+        reasons = Counter(line.reason for line in skipped)
         if not counts:
             said = ", ".join(f"{reason} {count:,}" for reason, count in sorted(reasons.items()))
             raise GardenpathError(f"no sentence is left: {said or 'the files are empty'}")
-        _write_log(folder / LEFT_OUT_FILE, skipped)
+        with whole_file(folder / LEFT_OUT_FILE) as path, path.open("w", encoding="utf-8") as file:
+            file.write("file\tline\treason\tdetail\n")
+            for left in skipped:
+                cells = (left.path, str(left.line), left.reason, left.detail)
+                file.write("\t".join(" ".join(cell.split()) for cell in cells) + "\n")
         summary = {
             "files": len(self._annotation.paths),
             "sentences": {split: counts[split] for split in self._splits()},
@@ -404,52 +387,64 @@ class AnnotationWork:
         for number in range(shards):
             records = self._records("kept", number)
             if self._annotation.parser is None:
-                lines = [" ".join(_words(one)) for one in records]
+                lines = [" ".join(words) for words, *_ in records]
             else:
                 lines = self._records("trees", number)
             for record, line in zip(records, lines, strict=True):
-                one = from_record(record)
-                assert isinstance(one, FoundSentence)
-                yield one, line
+                sentence = from_record(record)
+                assert isinstance(sentence, FoundSentence)
+                yield sentence, line
 
     def _splits(self) -> list[Split]:
         task = self._annotation.task
         shares = {"train": 1.0, "valid": task.valid, "test": task.test}
         return [split for split in SPLITS if shares[split] > 0]
 
-    def _split_of(self, one: FoundSentence) -> Split:
+    def _split_of(self, sentence: FoundSentence) -> Split:
         """Return the split of a sentence: that of its document, by a hash of its place."""
         task = self._annotation.task
-        number = int(digest(f"{Path(one.path).name}:{one.document}")[:12], 16) / 16**12
+        number = int(digest(f"{Path(sentence.path).name}:{sentence.document}")[:12], 16) / 16**12
         if number < task.valid:
             return "valid"
         return "test" if number < task.valid + task.test else "train"
-
-    def _opened(self, stack: ExitStack, folder: Path, split: Split) -> TextIO:
-        path = stack.enter_context(whole_file(folder / f"{split}.txt"))
-        return stack.enter_context(path.open("w", encoding="utf-8"))
 
     # ---- Files of the folder
 
     def _path(self, stage: str, number: int) -> Path:
         return _shard_path(self._folder, stage, number)
 
+    def _waiting(self, stage: str, shards: int, advance: Advance) -> list[int]:
+        """Return the shards of a stage that are not done, and count the sentences of the others."""
+        waiting = []
+        for number in range(shards):
+            records = read_checked(self._path(stage, number))
+            if records is None:
+                waiting.append(number)
+            else:
+                advance(len(records))
+        return waiting
+
     def _records(self, stage: str, number: int | None = None) -> list[Any]:
         path = self._folder / stage if number is None else self._path(stage, number)
-        found = read_checked(path)
-        if found is None:
+        records = read_checked(path)
+        if records is None:
             raise GardenpathError(f"{path}: is damaged; delete {self._folder}, and start again")
-        return found
+        return records
 
-    def _share(self, task: Any, waiting: Sequence[int], advance: Advance) -> None:
+    def _share(
+        self,
+        task: Task[int],
+        waiting: list[int],
+        advance: Advance,
+        *,
+        stays_here: bool = False,
+    ) -> None:
         """Do tasks in several processes; those that fail are done again here, for their error."""
-        count = min(self._annotation.processes, len(waiting))
-        left: Sequence[int] = range(len(waiting))
+        wanted = 1 if stays_here else self._annotation.task.processes or available_cores()
+        count = min(wanted, len(waiting))
         if count > 1:
-            left = done_together(
-                len(waiting), task, processes=count, advance=advance, remedy=_REMEDY
-            )
-        for number in left:
+            waiting = done_together(waiting, task, processes=count, advance=advance, remedy=_REMEDY)
+        for number in waiting:
             task(number, advance)
 
 
@@ -459,105 +454,46 @@ def _shard_path(folder: Path, stage: str, number: int) -> Path:
 
 def _segment(
     shards: Sequence[RawShard],
-    waiting: Sequence[int],
     task: AnnotateTask,
     language: Language,
     folder: Path,
     number: int,
     advance: Advance,
 ) -> None:
-    shard = waiting[number]
-    records = [as_record(one) for one in shards[shard].read(task, language)]
-    write_checked(_shard_path(folder, "words", shard), records)
+    records = [as_record(line) for line in shards[number].read(task, language)]
+    write_checked(_shard_path(folder, "words", number), records)
     advance(len(records))
 
 
-def _parse(
-    parser: TreeParser, waiting: Sequence[int], folder: Path, number: int, advance: Advance
-) -> None:
-    shard = waiting[number]
-    records = read_checked(_shard_path(folder, "kept", shard))
+def _parse(parser: TreeParser, folder: Path, number: int, advance: Advance) -> None:
+    records = read_checked(_shard_path(folder, "kept", number))
     if records is None:
         raise GardenpathError(f"{folder}: is damaged; delete it, and start again")
-    scratch = _shard_path(folder, "scratch", shard)
-    trees = parser.parse([_words(one) for one in records], scratch)
-    write_checked(_shard_path(folder, "trees", shard), trees)
+    scratch = _shard_path(folder, "scratch", number)
+    trees = parser.parse([tuple(words) for words, *_ in records], scratch)
+    write_checked(_shard_path(folder, "trees", number), trees)
     for leftover in folder.glob(f"{scratch.name}*"):
         leftover.unlink(missing_ok=True)
     advance(len(trees))
 
 
-def _shown(one: FoundSentence) -> str:
-    return " ".join(one.words)[:SHOWN_CHARACTERS]
-
-
-def _words(record: Sequence[Any]) -> tuple[str, ...]:
-    return tuple(record[0])
-
-
-def _write_log(path: Path, skipped: Sequence[FoundSentence | Skipped]) -> None:
-    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.write("file\tline\treason\tdetail\n")
-        for one in skipped:
-            assert isinstance(one, Skipped)
-            cells = (one.path, str(one.line), one.reason, one.detail)
-            file.write("\t".join(" ".join(cell.split()) for cell in cells) + "\n")
+def _shown(sentence: FoundSentence) -> str:
+    return " ".join(sentence.words)[:SHOWN_CHARACTERS]
 
 
 # ----------------------------------------------------------------------------
 # task=annotate: raw text to sentences, words and trees.
 
 
-_UNFINISHED = ".unfinished"
-
-
 def run_annotate(settings: EvaluateSettings, task: AnnotateTask) -> None:
     """Write the annotated sentences to the output folder, with a log of what was left out."""
-    language = _language(settings, task)
-    annotation = RawAnnotation(task, language, _parser(settings, task, language))
-    annotation.check()
-    folder = Path(settings.output)
-    about = how_made(settings=plain(settings), **annotation.facts())
-    with results_folder(folder, about=about) as temporary:
-        key = annotation.key()
-        target = Path(temporary).parent
-        unfinished = target / f".{folder.resolve().name}.{key}{_UNFINISHED}"
-        work = AnnotationWork(annotation, unfinished)
-        with show_counting("dividing into words") as advance:
-            shards = work.segment(advance)
-        kept = work.keep(shards)
-        with count_in_lines("parsing") as advance:
-            work.parse(kept, advance)
-        about["summary"] = summary = work.write(temporary, kept)
-        if _fresh(annotation).key() != key:
-            raise GardenpathError("the input has changed meanwhile; start again")
-    remove_tree(unfinished)
-    written = enumeration([f"{name} {count:,}" for name, count in summary["sentences"].items()])
-    console.print(f"{written} sentences, {summary['words']:,} words in {folder}", soft_wrap=True)
-    if summary["skipped"]:
-        listed = enumeration([f"{name} {count:,}" for name, count in summary["skipped"].items()])
-        console.print(f"Left out: {listed}; see {folder / LEFT_OUT_FILE}", soft_wrap=True)
-    console.print(f"To read it: {_reading(annotation, folder)}", soft_wrap=True)
-
-
-def _fresh(annotation: RawAnnotation) -> RawAnnotation:
-    """Return the same annotation, whose files are read again."""
-    return RawAnnotation(annotation.task, annotation.language, annotation.parser)
-
-
-def _language(settings: EvaluateSettings, task: AnnotateTask) -> Language:
-    if task.language is not None:
-        return task.language
-    if kind_of_parser(task.parser) != "run":
-        raise ConfigError(["task.language is missing: name the language of the text, en or zh"])
-    assert task.parser is not None
-    return load(task.parser).data.language
-
-
-def _parser(
-    settings: EvaluateSettings, task: AnnotateTask, language: Language
-) -> TreeParser | None:
-    return parser_named(
+    language = task.language
+    if language is None:
+        if kind_of_parser(task.parser) != "run":
+            raise ConfigError(["task.language is missing: name the language of the text, en or zh"])
+        assert task.parser is not None
+        language = load(task.parser).data.language
+    parser = parser_named(
         task.parser,
         language=language,
         device=settings.device,
@@ -565,12 +501,29 @@ def _parser(
         processes=task.processes or available_cores(),
         allow_unknown=task.allow_unknown,
     )
-
-
-def _reading(annotation: RawAnnotation, folder: Path) -> str:
-    """Return the settings that read the files."""
-    reader = "text" if annotation.parser is None else "brackets"
-    chosen = [f"data={reader}", f"data.root={folder}"]
-    if annotation.language != "en":
-        chosen.append(f"data.language={annotation.language}")
-    return " ".join(chosen)
+    annotation = RawAnnotation(task, language, parser)
+    annotation.check()
+    folder = Path(settings.output)
+    about = how_made(settings=plain(settings), **annotation.facts())
+    with results_folder(folder, about=about) as temporary:
+        key = annotation.key()
+        target = Path(temporary).parent
+        unfinished = target / f".{folder.resolve().name}.{key}.unfinished"
+        work = AnnotationWork(annotation, unfinished)
+        with show_counting("dividing into words") as advance:
+            shards = work.segment(advance)
+        kept = work.keep(shards)
+        with count_in_lines("parsing") as advance:
+            work.parse(kept, advance)
+        about["summary"] = summary = work.write(temporary, kept)
+        if RawAnnotation(task, language, parser).key() != key:  # reads the files again
+            raise GardenpathError("the input has changed meanwhile; start again")
+    remove_tree(unfinished)
+    written = enumeration([f"{name} {count:,}" for name, count in summary["sentences"].items()])
+    console.print(f"{written} sentences, {summary['words']:,} words in {folder}", soft_wrap=True)
+    if summary["skipped"]:
+        listed = enumeration([f"{name} {count:,}" for name, count in summary["skipped"].items()])
+        console.print(f"Left out: {listed}; see {folder / LEFT_OUT_FILE}", soft_wrap=True)
+    reader = "text" if parser is None else "brackets"
+    other = "" if language == "en" else f" data.language={language}"
+    console.print(f"To read it: data={reader} data.root={folder}{other}", soft_wrap=True)

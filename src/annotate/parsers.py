@@ -1,7 +1,9 @@
-"""Parsers of others: the Berkeley Neural Parser (benepar) and Stanza, where they are installed.
+"""Parsers of word sequences behind one small interface, `TreeParser`, chosen by `parser=`.
 
-Nothing is downloaded here. Each process loads a model once and computes with one thread on a CPU,
-so that trees do not depend on the number of processes.
+Called by `annotate.annotation`. Parsers of others (the Berkeley Neural Parser, Stanza) are used
+where they are installed; a run of a syntactic model is a parser, too. Nothing is downloaded here.
+Each process loads a model once and computes with one thread on a CPU, so that trees do not depend
+on the number of processes.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
-from gardenpath.data.trees.tree import Tree, format_tree, parse_tree
+from gardenpath.data.trees.tree import Tree, format_tree, parse_tree, without_outer
 from gardenpath.data.words.vocabulary import Language
 from gardenpath.errors import GardenpathError, RunError
 from gardenpath.eval.search.settings import SearchSettings
@@ -80,7 +82,7 @@ class _OutsideParser(abc.ABC):
                 f"{self.label}: a tree has other words than its sentence; use another version"
             )
         return [
-            format_tree(with_words(_inner(tree), words))
+            format_tree(with_words(without_outer(tree, _OUTER), words))
             for tree, words in zip(trees, sentences, strict=True)
         ]
 
@@ -128,7 +130,9 @@ class BeneparParser(_OutsideParser):
         import benepar
 
         inputs = [benepar.InputSentence(words=list(words)) for words in sentences]
-        return (_from_nested(tree) for tree in self._loaded.parse_sents(inputs))
+        for tree in self._loaded.parse_sents(inputs):  # of NLTK's class, of any depth
+            # Its labels and words have no blanks, and brackets in words are escaped.
+            yield parse_tree(" ".join(tree.pformat(margin=10**9).split()))
 
 
 class StanzaParser(_OutsideParser):
@@ -157,21 +161,8 @@ class StanzaParser(_OutsideParser):
 
     def _trees(self, sentences: Sequence[Words]) -> Iterator[Tree]:
         # Blanks within a word would divide it, and words are without blanks.
-        found = self._loaded([list(words) for words in sentences])
-        return (parse_tree(str(one.constituency)) for one in found.sentences)
-
-
-def _from_nested(tree: Any) -> Tree:
-    """Convert a tree of NLTK's class, of any depth."""
-    # Its labels and words have no blanks, and brackets in words are escaped.
-    return parse_tree(" ".join(tree.pformat(margin=10**9).split()))
-
-
-def _inner(tree: Tree) -> Tree:
-    """Drop the bracket around the whole tree, unless it is the only constituent."""
-    only = tree.children[0]
-    is_outer = tree.label in _OUTER and len(tree.children) == 1
-    return only if is_outer and isinstance(only, Tree) and not only.is_preterminal else tree
+        document = self._loaded([list(words) for words in sentences])
+        return (parse_tree(str(sentence.constituency)) for sentence in document.sentences)
 
 
 # ----------------------------------------------------------------------------
@@ -216,17 +207,17 @@ class RunParser:
     def check(self, sentences: Sequence[Words]) -> None:
         """Raise an error if the run is damaged, or does not know most words."""
         self.run.verify()
-        found = unknown_words(self.run, map(self._seen, sentences))
-        require_known([found], allow_unknown=self._allow_unknown)
+        unknown = unknown_words(self.run, map(self._seen, sentences))
+        require_known([unknown], allow_unknown=self._allow_unknown)
 
     def parse(self, sentences: Sequence[Words], scratch: Path) -> list[str | None]:
         """Return the best trees; chunks of sentences are kept in ``scratch``."""
         self.run.store = SurprisalStore(scratch)
         seen = [self._seen(words) for words in sentences]
-        found = parsed(self.run, seen, k=1)
+        parses = parsed(self.run, seen, k=1)
         return [
-            format_tree(with_words(one.trees[0][1], words)) if one.trees else None
-            for one, words in zip(found, sentences, strict=True)
+            format_tree(with_words(parse.trees[0][1], words)) if parse.trees else None
+            for parse, words in zip(parses, sentences, strict=True)
         ]
 
     def _seen(self, words: Words) -> Words:
@@ -239,8 +230,6 @@ class RunParser:
 # Parsers of word sequences behind one small interface, chosen by name.
 
 
-NO_PARSER = "none"
-OUTSIDE_PARSERS = ("benepar", "stanza")
 DEFAULT_PARSER = "benepar"
 
 ParserKind = Literal["none", "benepar", "stanza", "run"]
@@ -295,8 +284,6 @@ def parser_named(
         return None
     model = (name or "").partition(":")[2]
     if kind == "run":
-        # Imported here, because runs need torch.
-
         assert name is not None
         return RunParser(
             Path(name),
@@ -305,7 +292,6 @@ def parser_named(
             processes=processes,
             allow_unknown=allow_unknown,
         )
-
     if kind == "benepar":
         return BeneparParser(model, language=language, device=device)
     return StanzaParser(model, language=language, device=device)

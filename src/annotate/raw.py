@@ -1,7 +1,10 @@
-"""Sentences of Chinese text, by rules.
+"""Raw text: files and their lines, the passages in them, and where sentences end.
 
-A sentence ends after one or more final marks, and quotes and brackets that close after them belong
-to it: ``他说：“好。”我走了。`` has two sentences. Marks inside of titles, 《…》, end none.
+Called by `annotate.annotation`, and by the settings of the task, which begin here. Lines are
+decoded one by one, so that damage stays local; SGML of newswire becomes plain passages, which
+sentences never cross; and passages are divided into sentences by rules for English and Chinese,
+which need no model and so are the same everywhere. What is left out is always reported, with its
+line. Nothing here divides sentences into words.
 """
 
 from __future__ import annotations
@@ -10,21 +13,28 @@ import codecs
 import glob
 import gzip
 import html
+import itertools
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import IO, ClassVar, Literal, cast
 
-from gardenpath.data.readers.base import Piece, binary_kind
+from gardenpath.data.readers.base import FileRange, binary_kind
 from gardenpath.data.trees.tree import is_tree
 from gardenpath.data.words.vocabulary import Language
 from gardenpath.errors import GardenpathError, InputError
 from gardenpath.settings.schema import Fraction, PositiveInt
+
+# ----------------------------------------------------------------------------
+# Sentences of Chinese text.
+#
+# A sentence ends after one or more final marks, and quotes and brackets that close after them
+# belong to it: ``他说：“好。”我走了。`` has two sentences. Marks inside of titles, 《…》, end none.
+
 
 _CLOSING = frozenset("”’」』）》〉】〕］｝)]}»")
 _STRAIGHT = '"'
@@ -35,7 +45,7 @@ def chinese_ends_of(text: str, ends: str) -> list[int]:
     """Return the positions after the sentences of a text, except that of its end."""
     marks = frozenset(ends)
     titles = {match.start(): match.end() for match in _TITLE.finditer(text)}
-    found: list[int] = []
+    positions: list[int] = []
     position, quotes = 0, 0
     last = len(text.rstrip())
     while position < last:
@@ -51,14 +61,16 @@ def chinese_ends_of(text: str, ends: str) -> list[int]:
             position += 1
         position, quotes = _after_closing(text, position, quotes)
         if position < last:
-            found.append(position)
-    return found
+            positions.append(position)
+    return positions
 
 
 def _after_closing(text: str, position: int, quotes: int) -> tuple[int, int]:
     """Return the position after closing quotes and brackets, and the number of straight quotes."""
     while position < len(text):
-        if text[position] == _STRAIGHT and _closes(text, position, quotes):
+        # A straight quote closes if one is open or nothing follows directly.
+        is_last = not text[position + 1 : position + 2].strip()
+        if text[position] == _STRAIGHT and (quotes % 2 == 1 or is_last):
             quotes += 1
         elif text[position] not in _CLOSING:
             break
@@ -66,14 +78,8 @@ def _after_closing(text: str, position: int, quotes: int) -> tuple[int, int]:
     return position, quotes
 
 
-def _closes(text: str, position: int, quotes: int) -> bool:
-    """Whether a straight quote closes: one is open, or nothing follows directly."""
-    following = text[position + 1 : position + 2]
-    return quotes % 2 == 1 or not following or following.isspace()
-
-
 # ----------------------------------------------------------------------------
-# Sentences of English text, by rules: no model, and so the same everywhere.
+# Sentences of English text.
 #
 # A final mark (``.``, ``!``, ``?``, ``…``) with the quotes and brackets that close after it ends a
 # sentence if a blank follows and then something that may begin one. A period does not if it
@@ -119,31 +125,31 @@ _INITIAL = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 
 def english_ends_of(text: str) -> list[int]:
     """Return the positions after the sentences of a text, except that of its end."""
-    found: list[int] = []
+    positions: list[int] = []
     begin = len(text) - len(text.lstrip())
     for match in _CANDIDATE.finditer(text):
         following = _NEXT.match(text, match.end())
         if following is None or not (following["opened"] or following["word"]):
             continue  # only blanks follow
-        before = text[max(begin, match.start() - _LONGEST_WORD) : match.start()]
-        if _ends(before, match, following, is_first=_is_first(text, begin, match.start())):
-            found.append(match.end())
+        end = match.start()
+        before = text[max(begin, end - _LONGEST_WORD) : end]
+        # There is only one word, without blanks, from the beginning of the sentence.
+        is_first = end - begin <= _LONGEST_WORD and not any(map(str.isspace, before))
+        if _ends(before, match, following, is_first=is_first):
+            positions.append(match.end())
             begin = following.start("opened")
-    return found
-
-
-def _is_first(text: str, begin: int, end: int) -> bool:
-    """Whether there is only one word, without blanks, from the beginning of the sentence."""
-    return end - begin <= _LONGEST_WORD and not any(map(str.isspace, text[begin:end]))
+    return positions
 
 
 def _ends(before: str, mark: re.Match[str], following: re.Match[str], *, is_first: bool) -> bool:
     """Whether a sentence ends at a mark, by the word before it and what follows."""
-    if not _may_begin(following["word"], is_opened=bool(following["opened"])):
+    if following["word"][:1].islower() or not (following["word"] or following["opened"]):
         return False
+    first = _WORD.match(following["word"])
+    first_word = "" if first is None else first[0]
     if mark["marks"] != ".":
         is_ellipsis = mark["marks"].endswith(("…", ".."))
-        return not (is_ellipsis and _first_word(following) in ("I", "i"))
+        return not (is_ellipsis and first_word in ("I", "i"))
     last = _LAST_WORD.search(before)
     word = ("" if last is None else last[0]).lstrip(_OPENING)
     if is_first and not mark["closed"] and _LIST_NUMBER.fullmatch(word):
@@ -154,18 +160,7 @@ def _ends(before: str, mark: re.Match[str], following: re.Match[str], *, is_firs
     if plain in _BEFORE_NAMES:
         return False
     is_uncertain = plain in _AMBIGUOUS or _INITIAL.fullmatch(word) is not None
-    return not is_uncertain or _first_word(following).lower() in _STARTERS
-
-
-def _may_begin(word: str, *, is_opened: bool) -> bool:
-    """Whether a word may begin a sentence: it has no small first letter."""
-    first = word[:1]
-    return is_opened if not first else not first.islower()
-
-
-def _first_word(following: re.Match[str]) -> str:
-    found = _WORD.match(following["word"])
-    return "" if found is None else found[0]
+    return not is_uncertain or first_word.lower() in _STARTERS
 
 
 # ----------------------------------------------------------------------------
@@ -207,8 +202,7 @@ class RawSettings:
         if self.encoding == "auto":
             return []
         try:
-            found = codecs.lookup(self.encoding)
-            is_plain = b"a\n".decode(found.name) == "a\n"
+            is_plain = b"a\n".decode(codecs.lookup(self.encoding).name) == "a\n"
         except (LookupError, UnicodeError):
             is_plain = False
         return [] if is_plain else [f"encoding={self.encoding} is not known, or not for text files"]
@@ -261,7 +255,7 @@ def input_files(named: str | Sequence[str]) -> list[Path]:
 
     They are sorted by name within a pattern or folder; a file that is named twice is read once.
     """
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     for name in [named] if isinstance(named, str) else named:
         paths = _matching(name)
         if not paths:
@@ -269,8 +263,8 @@ def input_files(named: str | Sequence[str]) -> list[Path]:
                 f"input={name}: no such file, and no folder or pattern with files; name files of "
                 "raw text, as in input=news or 'input=news/*.sgm.gz'"
             )
-        found |= dict.fromkeys(paths)
-    return list(found)
+        files |= dict.fromkeys(paths)
+    return list(files)
 
 
 def _matching(name: str) -> list[Path]:
@@ -278,16 +272,15 @@ def _matching(name: str) -> list[Path]:
     if path.is_file():
         return [path]
     if path.is_dir():
-        below = (one for one in path.rglob("*") if one.is_file())
-        hidden = {one: one.relative_to(path).parts for one in below}
-        return sorted(one for one, parts in hidden.items() if not _is_hidden(parts))
+        below = [file for file in path.rglob("*") if file.is_file()]
+        return sorted(
+            file
+            for file in below
+            if not any(part.startswith(".") for part in file.relative_to(path).parts)
+        )
     # Not Path.glob, which takes no absolute patterns.
-    found = map(Path, glob.glob(name, recursive=True))  # noqa: PTH207
-    return sorted(one for one in found if one.is_file())
-
-
-def _is_hidden(parts: Sequence[str]) -> bool:
-    return any(part.startswith(".") for part in parts)
+    matching = map(Path, glob.glob(name, recursive=True))  # noqa: PTH207
+    return sorted(file for file in matching if file.is_file())
 
 
 def chosen_encoding(path: Path, settings: RawSettings, language: Language) -> str:
@@ -296,13 +289,16 @@ def chosen_encoding(path: Path, settings: RawSettings, language: Language) -> st
     if len(encodings) == 1:
         return encodings[0]
     failures = dict.fromkeys(encodings, 0)
-    for _, line in _byte_lines(Piece(path)):
+    for _, line in _byte_lines(FileRange(path)):
         for encoding in encodings:
-            failures[encoding] += not _is_text(line, encoding)
-    return min(encodings, key=lambda one: failures[one])
+            try:
+                line.decode(encoding)
+            except UnicodeDecodeError:
+                failures[encoding] += 1
+    return min(encodings, key=failures.__getitem__)
 
 
-def raw_lines(piece: Piece, *, encoding: str, broken: str) -> Iterator[RawLine]:
+def raw_lines(piece: FileRange, *, encoding: str, broken: str) -> Iterator[RawLine]:
     """Yield the lines of a file or of a part of it, without the marks of line ends.
 
     Control characters become blanks; NUL bytes and byte order marks are removed.
@@ -323,16 +319,6 @@ def raw_lines(piece: Piece, *, encoding: str, broken: str) -> Iterator[RawLine]:
             yield RawLine(number, text.translate(_MARKS), problem)
 
 
-def first_lines(path: Path, count: int, encoding: str) -> list[str]:
-    """Return the first lines of a file; what cannot be decoded is replaced."""
-    found = []
-    for number, content in _byte_lines(Piece(path)):
-        found.append(content.decode(encoding, "replace").translate(_MARKS))
-        if number >= count:
-            break
-    return found
-
-
 def is_compressed(path: Path) -> bool:
     """Whether a file is compressed with gzip, whatever its name is."""
     try:
@@ -342,23 +328,7 @@ def is_compressed(path: Path) -> bool:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error
 
 
-def require_raw_text(path: Path) -> None:
-    """Raise an error if a file is a document, an archive of another kind, or UTF-16."""
-    with _opened(Piece(path)) as file:
-        found = binary_kind(file.read(_HEAD), path)
-    if found is not None and found[0] != "binary data":  # a NUL byte occurs in real newswire
-        raise InputError(f"is {found[0]}, not text", path=path, remedy=found[1])
-
-
-def _is_text(content: bytes, encoding: str) -> bool:
-    try:
-        content.decode(encoding)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _byte_lines(piece: Piece) -> Iterator[tuple[int, bytes]]:
+def _byte_lines(piece: FileRange) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a file with their numbers; lines end with LF, CR LF or CR."""
     number = piece.first_line
     with _opened(piece) as file:
@@ -375,7 +345,7 @@ def _byte_lines(piece: Piece) -> Iterator[tuple[int, bytes]]:
 
 
 @contextmanager
-def _opened(piece: Piece) -> Iterator[IO[bytes]]:
+def _opened(piece: FileRange) -> Iterator[IO[bytes]]:
     """Open a file at the beginning of a piece; damage of compressed files is an error of input."""
     path = piece.path
     try:
@@ -415,7 +385,7 @@ _FIRST_TAG = re.compile(r"\s*<(?:[A-Za-z][\w.:-]*[^<>]*>?|!DOCTYPE|!--|\?xml)", 
 
 
 @dataclass(frozen=True, slots=True)
-class SgmlLine:
+class TextLine:
     """A line of text, or the end of a paragraph (``text`` is None).
 
     ``document`` is the number of this line if a document begins here.
@@ -424,19 +394,6 @@ class SgmlLine:
     line: int
     text: str | None = None
     document: int | None = None
-
-
-def is_sgml(lines: Sequence[str]) -> bool:
-    """Whether the first line with content begins with a tag."""
-    first = next((line for line in lines if line.strip()), "")
-    return _FIRST_TAG.match(first) is not None
-
-
-def sgml_lines(lines: Iterable[tuple[int, str]], settings: RawSettings) -> Iterator[SgmlLine]:
-    """Yield the lines of the texts of a file, without tags and with entities resolved."""
-    reading = _Reading(settings)
-    for number, line in _with_whole_tags(lines):
-        yield from reading.line(number, without_comments(line))
 
 
 def without_comments(line: str) -> str:
@@ -451,7 +408,7 @@ def without_comments(line: str) -> str:
 
 def resolve_entities(text: str) -> str:
     """Replace ``&amp;`` and the like by their characters; unknown entities stay as they are."""
-    return _ENTITY.sub(lambda found: html.unescape(found[0]), text)
+    return _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
 
 
 class _Reading:
@@ -465,31 +422,31 @@ class _Reading:
         self._in_text = not self._texts
         self._skipping: str | None = None
 
-    def line(self, number: int, line: str) -> Iterator[SgmlLine]:
+    def line(self, number: int, line: str) -> Iterator[TextLine]:
         """Yield what a line contains; a blank line within a text is yielded as it is."""
+        line = without_comments(line)
         position = 0
         parts: list[str] = []
         has_tag = False
-        for tag in filter(self._is_tag, _TAG.finditer(line)):
+        for tag in _TAG.finditer(line):
+            rest = (tag["rest"] or "").strip(" /")
+            if rest and "=" not in rest and not self._is_boundary(tag["name"].upper()):
+                continue  # a piece of text, as in ``x <y and z> w``
             parts.append(self._visible(line[position : tag.start()]))
             position = tag.end()
             has_tag = True
             name = (tag["name"] or "").upper()
             if self._is_boundary(name):
                 yield from _text_of(number, parts)
-                yield SgmlLine(number, None, number if self._begins_document(tag, name) else None)
+                begins = name == self._document and not tag["close"]
+                yield TextLine(number, None, number if begins else None)
                 parts = []
                 self._enter(name, is_close=bool(tag["close"]))
         parts.append(self._visible(line[position:]))
         if has_tag:
             yield from _text_of(number, parts)
         elif self._in_text and self._skipping is None:
-            yield SgmlLine(number, resolve_entities(line))
-
-    def _is_tag(self, found: re.Match[str]) -> bool:
-        """Whether this is a tag and not a piece of text, as in ``x <y and z> w``."""
-        rest = (found["rest"] or "").strip(" /")
-        return not rest or "=" in rest or self._is_boundary(found["name"].upper())
+            yield TextLine(number, resolve_entities(line))
 
     def _visible(self, text: str) -> str:
         return text if self._in_text and self._skipping is None else ""
@@ -501,9 +458,6 @@ class _Reading:
             or name in self._paragraphs
             or name in self._excluded
         )
-
-    def _begins_document(self, tag: re.Match[str], name: str) -> bool:
-        return name == self._document and not tag["close"]
 
     def _enter(self, name: str, *, is_close: bool) -> None:
         """Change what is open at a tag."""
@@ -521,10 +475,10 @@ class _Reading:
             self._skipping = None
 
 
-def _text_of(number: int, parts: Sequence[str]) -> Iterator[SgmlLine]:
+def _text_of(number: int, parts: Sequence[str]) -> Iterator[TextLine]:
     text = "".join(parts)
     if text.strip():
-        yield SgmlLine(number, resolve_entities(text))
+        yield TextLine(number, resolve_entities(text))
 
 
 def _with_whole_tags(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
@@ -574,92 +528,80 @@ class LeftOut:
 
 def format_of(path: Path, settings: RawSettings, encoding: str) -> str:
     """Return whether a file is ``text`` or ``sgml``; raise an error if it is no raw text."""
-    require_raw_text(path)
-    head = first_lines(path, _LOOKED_AT, encoding)
+    with _opened(FileRange(path)) as file:
+        binary = binary_kind(file.read(_HEAD), path)
+    if binary is not None and binary[0] != "binary data":  # a NUL byte occurs in real newswire
+        raise InputError(f"is {binary[0]}, not text", path=path, remedy=binary[1])
+    lines = raw_lines(FileRange(path), encoding=encoding, broken="replace")
+    head = [line.text for line in itertools.islice(lines, _LOOKED_AT)]
     if is_tree("\n".join(head)):
         raise InputError(
             "contains bracketed trees, not raw text", path=path, remedy="read it with data=brackets"
         )
     if settings.format != "auto":
         return settings.format
-    return "sgml" if is_sgml(head) else "text"
+    first = next((line for line in head if line.strip()), "")
+    return "sgml" if _FIRST_TAG.match(first) else "text"
 
 
 def read_passages(
-    piece: Piece, settings: RawSettings, *, encoding: str, format: str
+    piece: FileRange, settings: RawSettings, *, encoding: str, format: str
 ) -> Iterator[Passage | LeftOut]:
     """Yield the passages of a file or of a part of it, and what was left out."""
     problems: list[LeftOut] = []
-    lines = _noting(raw_lines(piece, encoding=encoding, broken=settings.broken), settings, problems)
-    if format == "sgml":
-        yield from _sgml_passages(lines, settings, problems)
+
+    def noted() -> Iterator[tuple[int, str]]:
+        for line in raw_lines(piece, encoding=encoding, broken=settings.broken):
+            if line.problem:
+                done = "replaced" if settings.broken == "replace" else "line left out"
+                problems.append(LeftOut(line.number, "broken bytes", f"{line.problem}; {done}"))
+            yield line.number, line.text
+
+    if format != "sgml":
+        yield from _passages(_plain_lines(noted(), settings), problems, None)
     else:
-        yield from _plain_passages(lines, settings, problems)
+        has_text = False
+        reading = _Reading(settings)
+        # Without tags, and with entities resolved.
+        texts = (reading.line(*line) for line in _with_whole_tags(noted()))
+        for passage in _passages(itertools.chain.from_iterable(texts), problems, 1):
+            has_text = has_text or isinstance(passage, Passage)
+            yield passage
+        if not has_text:
+            tags = ", ".join(f"<{tag}>" for tag in settings.text_tags) or "tags"
+            yield LeftOut(1, "no text", f"nothing in {tags}; set task.raw.text_tags")
     yield from problems
 
 
-def _noting(
-    lines: Iterable[RawLine], settings: RawSettings, problems: list[LeftOut]
-) -> Iterator[tuple[int, str]]:
-    """Yield lines; note broken ones, which are empty if they are left out."""
-    for line in lines:
-        if line.problem:
-            done = "replaced" if settings.broken == "replace" else "line left out"
-            problems.append(LeftOut(line.number, "broken bytes", f"{line.problem}; {done}"))
-        yield line.number, line.text
-
-
-def _plain_passages(
-    lines: Iterable[tuple[int, str]], settings: RawSettings, problems: list[LeftOut]
-) -> Iterator[Passage | LeftOut]:
-    gathered: list[tuple[int, str]] = []
+def _plain_lines(lines: Iterable[tuple[int, str]], settings: RawSettings) -> Iterator[TextLine]:
     for number, text in lines:
-        if settings.paragraphs == "lines" or not text.strip() or _is_indented(text):
-            yield from _passage(gathered)
-            gathered = []
-        if text.strip():
-            gathered.append((number, text))
-        yield from _taken(problems)
-    yield from _passage(gathered)
+        yield TextLine(number, text)
+        if settings.paragraphs == "lines":
+            yield TextLine(number)
 
 
-def _sgml_passages(
-    lines: Iterable[tuple[int, str]], settings: RawSettings, problems: list[LeftOut]
+def _passages(
+    lines: Iterable[TextLine], problems: list[LeftOut], document: int | None
 ) -> Iterator[Passage | LeftOut]:
+    """Gather lines; yield problems in the order of their lines, and forget them.
+
+    Without documents, each passage is one.
+    """
     gathered: list[tuple[int, str]] = []
-    document = 1
-    has_text = False
-    for found in sgml_lines(lines, settings):
-        if found.text is None or not found.text.strip() or _is_indented(found.text):
-            has_text = has_text or bool(gathered)
-            yield from _passage(gathered, document)
+    for line in itertools.chain(lines, [None]):
+        text = (line and line.text) or ""
+        # A full-width blank begins a Chinese paragraph.
+        if gathered and (not text.strip() or text.startswith(_IDEOGRAPHIC_SPACE)):
+            yield Passage(tuple(gathered), document or gathered[0][0])
             gathered = []
-        if found.document is not None:
-            document = found.document
-        if found.text is not None and found.text.strip():
-            gathered.append((found.line, found.text))
-        yield from _taken(problems)
-    has_text = has_text or bool(gathered)
-    yield from _passage(gathered, document)
-    if not has_text:
-        tags = ", ".join(f"<{tag}>" for tag in settings.text_tags) or "tags"
-        yield LeftOut(1, "no text", f"nothing in {tags}; set task.raw.text_tags")
-
-
-def _is_indented(text: str) -> bool:
-    """Whether a line begins a Chinese paragraph: it is indented by a full-width blank."""
-    return text.startswith(_IDEOGRAPHIC_SPACE)
-
-
-def _passage(lines: list[tuple[int, str]], document: int | None = None) -> Iterator[Passage]:
-    if lines:
-        yield Passage(tuple(lines), lines[0][0] if document is None else document)
-
-
-def _taken(problems: list[LeftOut]) -> Iterator[LeftOut]:
-    """Yield the problems noted so far, in the order of their lines, and forget them."""
-    yield from problems
-    problems.clear()
+        if line is None:
+            return
+        if line.document is not None:
+            document = line.document
+        if text.strip():
+            gathered.append((line.line, text))
+        yield from problems
+        problems.clear()
 
 
 # ----------------------------------------------------------------------------
@@ -669,16 +611,8 @@ def _taken(problems: list[LeftOut]) -> Iterator[LeftOut]:
 # From a text to the positions after its sentences, except that of its end.
 _Ends = Callable[[str], list[int]]
 
-_DEFAULT = SentenceSettings()
 _PUNKT = "tokenizers/punkt_tab/english/"
 _LATIN = re.compile(r"[\w.,;:!?%)\]'\"-]", re.ASCII)
-
-
-def split_sentences(
-    text: str, *, language: Language, settings: SentenceSettings = _DEFAULT
-) -> list[str]:
-    """Return the sentences of a paragraph; joined, they are the paragraph up to blanks."""
-    return [text[begin:end].strip() for begin, end in _spans(text, _ends_of(language, settings))]
 
 
 def passage_sentences(
@@ -688,7 +622,10 @@ def passage_sentences(
     text, starts = _joined(passage, language)
     numbers = [number for number, _ in passage.lines]
     line = 0
-    for begin, end in _spans(text, _ends_of(language, settings)):
+    ends = _ends_of(language, settings)(text)
+    for begin, end in itertools.pairwise([0, *ends, len(text)]):
+        if not text[begin:end].strip():
+            continue
         begin += len(text[begin:end]) - len(text[begin:end].lstrip())
         while line + 1 < len(starts) and starts[line + 1] <= begin:
             line += 1
@@ -713,30 +650,20 @@ def splitter_problem(language: Language, settings: SentenceSettings) -> str:
     return ""
 
 
+@cache
 def _ends_of(language: Language, settings: SentenceSettings) -> _Ends:
     if settings.splitter == "lines":
         return lambda text: []
     if settings.splitter == "punkt":
-        return _punkt_ends(language, settings)
+        if problem := splitter_problem(language, settings):
+            raise GardenpathError(problem)
+        from nltk.tokenize.punkt import PunktTokenizer
+
+        tokeniser = PunktTokenizer("english")
+        return lambda text: [end for _, end in tokeniser.span_tokenize(text)][:-1]
     if language == "zh":
         return lambda text: chinese_ends_of(text, settings.chinese_ends)
     return english_ends_of
-
-
-@cache
-def _punkt_ends(language: Language, settings: SentenceSettings) -> _Ends:
-    if problem := splitter_problem(language, settings):
-        raise GardenpathError(problem)
-    from nltk.tokenize.punkt import PunktTokenizer
-
-    tokeniser = PunktTokenizer("english")
-    return lambda text: [end for _, end in tokeniser.span_tokenize(text)][:-1]
-
-
-def _spans(text: str, ends_of: _Ends) -> Iterator[tuple[int, int]]:
-    for begin, end in pairwise([0, *ends_of(text), len(text)]):
-        if text[begin:end].strip():
-            yield begin, end
 
 
 def _joined(passage: Passage, language: Language) -> tuple[str, list[int]]:

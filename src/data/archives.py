@@ -1,9 +1,10 @@
 """Text files in a folder, or in an archive (zip, tar, tar.gz) that is read without unpacking.
 
-Nothing is written, so no member of an archive can end up outside of a folder. Archives that no
-honest program would make are refused all the same: names that lead out of the archive, links,
-encrypted members, and more or larger files than any published set of sentences has. Sizes are
-counted while reading, because headers may lie.
+Called by the reader of GUM and by suites that are published in many files. Nothing is written, so
+no member of an archive can end up outside of a folder. Archives that no honest program would make
+are refused all the same: names that lead out of the archive, links, encrypted members, and more or
+larger files than any published set of sentences has. Sizes are counted while reading, because
+headers may lie.
 """
 
 from __future__ import annotations
@@ -64,17 +65,33 @@ def packed_texts(root: Path, wanted: Wanted) -> list[PackedText]:
     order mark.
     """
     if root.is_dir():
-        found = list(_in_folder(root, wanted))
+        members = _in_folder(root, wanted)
     elif root.is_file() and root.name.lower().endswith(ARCHIVE_SUFFIXES):
-        found = list(_in_archive(root, wanted))
+        members = (_in_zip if root.name.lower().endswith(".zip") else _in_tar)(root, wanted)
     else:
         remedy = f"give a folder, or an archive ({', '.join(ARCHIVE_SUFFIXES)})"
         problem = "is not an archive" if root.exists() else "does not exist"
         raise InputError(problem, path=root, remedy=remedy)
-    return sorted(found, key=lambda one: one.parts)
+    texts, total = [], 0
+    for parts, content in members:
+        total += len(content)
+        path = root.joinpath(*parts)
+        if total > LARGEST_TOTAL and not root.is_dir():
+            raise _too_large(root, LARGEST_TOTAL)
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = content[: error.start].count(b"\n") + 1
+            remedy = "save it in the encoding UTF-8"
+            raise InputError("is not UTF-8 text", path=path, line=line, remedy=remedy) from error
+        texts.append(PackedText(str(path), (root.name, *parts), text))
+    return sorted(texts, key=lambda file: file.parts)
 
 
-def _in_folder(root: Path, wanted: Wanted) -> Iterator[PackedText]:
+Members = Iterator[tuple[tuple[str, ...], bytes]]
+
+
+def _in_folder(root: Path, wanted: Wanted) -> Members:
     for path in sorted(root.rglob("*")):
         parts = path.relative_to(root).parts
         if wanted(path.name) and not _is_added(parts) and path.is_file():
@@ -83,21 +100,10 @@ def _in_folder(root: Path, wanted: Wanted) -> Iterator[PackedText]:
                     content = _read(file, path)
             except OSError as error:
                 raise InputError(f"cannot be read: {error.strerror}", path=path) from error
-            yield PackedText(str(path), (root.name, *parts), _decoded(content, path))
+            yield parts, content
 
 
-def _in_archive(root: Path, wanted: Wanted) -> Iterator[PackedText]:
-    members = _in_zip if root.name.lower().endswith(".zip") else _in_tar
-    total = 0
-    for parts, content in members(root, wanted):
-        total += len(content)
-        path = root.joinpath(*parts)
-        if total > LARGEST_TOTAL:
-            raise _too_large(root, LARGEST_TOTAL)
-        yield PackedText(str(path), (root.name, *parts), _decoded(content, path))
-
-
-def _in_zip(root: Path, wanted: Wanted) -> Iterator[tuple[tuple[str, ...], bytes]]:
+def _in_zip(root: Path, wanted: Wanted) -> Members:
     try:
         with zipfile.ZipFile(root) as archive:
             members = archive.infolist()
@@ -118,14 +124,16 @@ def _in_zip(root: Path, wanted: Wanted) -> Iterator[tuple[tuple[str, ...], bytes
         raise _damaged(root, error) from error
 
 
-def _in_tar(root: Path, wanted: Wanted) -> Iterator[tuple[tuple[str, ...], bytes]]:
+def _in_tar(root: Path, wanted: Wanted) -> Members:
     is_plain = root.name.lower().endswith(".tar")
     try:
         with (
             root.open("rb") as file,
             file if is_plain else gzip.GzipFile(fileobj=file) as content,
             # As a stream: members are met in their order, and nothing is read twice.
-            tarfile.open(fileobj=_bounded(content.read, root), mode="r|") as archive,
+            tarfile.open(
+                fileobj=cast(IO[bytes], _Bounded(content.read, root)), mode="r|"
+            ) as archive,
         ):
             for number, member in enumerate(archive, start=1):
                 _require_few(number, root)
@@ -150,16 +158,11 @@ class _Bounded:
         self._read, self._root, self._left = read, root, LARGEST_TOTAL
 
     def read(self, size: int) -> bytes:
-        found = self._read(min(size, self._left + 1))
-        self._left -= len(found)
+        content = self._read(min(size, self._left + 1))
+        self._left -= len(content)
         if self._left < 0:
             raise _too_large(self._root, LARGEST_TOTAL)
-        return found
-
-
-def _bounded(read: Callable[[int], bytes], root: Path) -> IO[bytes]:
-    """Return what tarfile needs of a file that it reads as a stream."""
-    return cast(IO[bytes], _Bounded(read, root))
+        return content
 
 
 def _safe_parts(name: str, root: Path) -> tuple[str, ...]:
@@ -182,15 +185,6 @@ def _read(file: IO[bytes], path: Path) -> bytes:
     if len(content) > LARGEST_FILE:
         raise _too_large(path, LARGEST_FILE)
     return content
-
-
-def _decoded(content: bytes, path: Path) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        remedy = "save it in the encoding UTF-8"
-        raise InputError("is not UTF-8 text", path=path, line=line, remedy=remedy) from error
 
 
 def _require_few(count: int, root: Path) -> None:

@@ -1,4 +1,10 @@
-"""Settings that a corpus shares with a part of a combined corpus."""
+"""Settings of a corpus, `data=` on the command line: its reader, cleaning, vocabulary, batches.
+
+A part of all settings of trainings and of results. A corpus may be combined from several, each of
+which contributes some or all of its splits: Wang et al. (2021), for example, add automatically
+parsed news to the training split of the Chinese Treebank and keep the treebank's own validation and
+test splits. Settings are listed and checked without NumPy and torch; the preparation does the work.
+"""
 
 from __future__ import annotations
 
@@ -55,17 +61,14 @@ class CorpusSettings:
         """Leave out the sentences of a split that are too long."""
         limits = [self.cleaning.max_tokens, self.max_train_tokens if split == "train" else None]
         most = min((limit for limit in limits if limit is not None), default=None)
-        return (one for one in sentences if most is None or len(one.words) <= most)
+        return (item for item in sentences if most is None or len(item.words) <= most)
 
     def cleaning_key(self) -> dict[str, Json]:
         """Return the settings that determine the effect of :meth:`cleaned`, for use in a key."""
         return {"cleaning": asdict(self.cleaning), "max_train_tokens": self.max_train_tokens}
 
 
-# ----------------------------------------------------------------------------
 # The readers of corpora on disk, by the name used in configurations.
-
-
 SINGLE_READERS: Mapping[str, Any] = {
     "toy": ToyTreebank,
     "ptb": PennTreebank,
@@ -79,10 +82,7 @@ SINGLE_READERS: Mapping[str, Any] = {
 
 
 # ----------------------------------------------------------------------------
-# A corpus of several sources, each of which contributes some or all of its splits.
-#
-# Wang et al. (2021), for example, add automatically parsed news to the training split of the
-# Chinese Treebank and keep the treebank's own validation and test splits.
+# A corpus of several sources.
 
 
 # Settings of a part that only the whole corpus has: it has one vocabulary.
@@ -143,8 +143,15 @@ class CombinedCorpus:
 
     def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         """Return a hash of the sentences of all parts, in order, and of how they are cleaned."""
+
+        def fingerprint_of(name: str, part: CorpusPart, chosen: Sequence[str]) -> str:
+            try:
+                return part.reader.fingerprint(chosen)
+            except MissingCorpusError as error:
+                raise error.in_part(name) from error
+
         parts: list[Json] = [
-            [name, chosen, _key(name, part, chosen), part.cleaning_key()]
+            [name, chosen, fingerprint_of(name, part, chosen), part.cleaning_key()]
             for name, part in self.parts.items()
             if (chosen := [split for split in splits if name in self._names(split)])
         ]
@@ -162,8 +169,8 @@ class CombinedCorpus:
         """Return the mistakes in the parts of splits."""
         if not self.parts:
             return ["name the parts, as in 'data.parts=[toy_english,ptb_sample]'"]
-        found = [f"{split} needs at least one part" for split in SPLITS if not self._names(split)]
-        return found + [
+        empty = [split for split in SPLITS if not self._names(split)]
+        return [f"{split} needs at least one part" for split in empty] + [
             f"{split} names {name!r}, which is not a part; {nearest(name, self.parts)}"
             for split in SPLITS
             for name in self._names(split)
@@ -172,19 +179,19 @@ class CombinedCorpus:
 
     def disagreements(self, language: str, cleaning: Cleaning) -> list[str]:
         """Return how parts differ from the whole corpus where all must be alike."""
-        found = []
+        mistakes = []
         for name, part in self.parts.items():
             if part.language != language:
-                found.append(
+                mistakes.append(
                     f"the language of {name} is {part.language}, not {language}; combine corpora "
                     "of one language, and set data.language to it"
                 )
-            found += [
+            mistakes += [
                 f"cleaning.{setting} differs in {name}; set it alike for the corpus and its parts"
                 for setting in ALIKE
                 if getattr(part.cleaning, setting) != getattr(cleaning, setting)
             ]
-        return found
+        return mistakes
 
     def _names(self, split: str) -> Sequence[str]:
         named: Sequence[str] | None = getattr(self, split)
@@ -193,22 +200,15 @@ class CombinedCorpus:
 
 def named_sentences(part: str, sentences: Iterator[Sentence]) -> Iterator[Sentence]:
     """Put the name of a part before the source of its sentences."""
-    for one in sentences:
-        source = Source(f"{part}/{one.source.path}", one.source.line)
-        yield Sentence(one.words, source, one.tree)
+    for item in sentences:
+        source = Source(f"{part}/{item.source.path}", item.source.line)
+        yield Sentence(item.words, source, item.tree)
 
 
 def located(name: str, reader: Reader, split: str) -> Iterator[Sentence]:
     """Read a part; if it is missing, the error names the settings of the part."""
     try:
         yield from reader.read(split)
-    except MissingCorpusError as error:
-        raise error.in_part(name) from error
-
-
-def _key(name: str, part: CorpusPart, splits: Sequence[str]) -> str:
-    try:
-        return part.reader.fingerprint(splits)
     except MissingCorpusError as error:
         raise error.in_part(name) from error
 
@@ -253,11 +253,11 @@ class DataSettings(CorpusSettings):
         """Return the mistakes in the combination of a corpus and its parts."""
         if not isinstance(self.reader, CombinedCorpus):
             return []
-        found = self.reader.disagreements(self.language, self.cleaning)
+        mistakes = self.reader.disagreements(self.language, self.cleaning)
         if self.root is not None:
             remedy = "set those of its parts, as in data.parts.ctb.root=FOLDER, or paths.corpora"
-            found.append(f"root has no effect on a combined corpus; {remedy}")
-        return found
+            mistakes.append(f"root has no effect on a combined corpus; {remedy}")
+        return mistakes
 
 
 # ----------------------------------------------------------------------------

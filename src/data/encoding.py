@@ -1,8 +1,9 @@
-"""Corpus splits as compact arrays, before the vocabulary is known.
+"""Sentences as numbers: raw splits, encoded splits in memory and on disk, pieces and words.
 
-Trees are large objects, and a news corpus contains millions of them. Sentences are therefore turned
-into numbers as they are read, with words and labels numbered in order of first appearance. All of
-them are renumbered at once when the vocabulary has been counted.
+Called by the preparation, by batches, and by models that score words over pieces. Trees are large
+objects, and a news corpus contains millions of them. Sentences are therefore turned into numbers as
+they are read, with words and labels numbered in order of first appearance, and are renumbered when
+the vocabulary is known. What is on disk is read when it is needed. No torch here.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import weakref
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -174,40 +175,28 @@ class EncodedSplit:
 
     def take(self, sentences: Ints) -> EncodedSplit:
         """Return some sentences, given by number, as a split in memory, in this order."""
-        return take_rows(
-            self,
-            sentences,
-            lambda name, begins, ends: getattr(self, name)[_rows(begins, ends)],
+        begins, ends = self.offsets[sentences], self.offsets[sentences + 1]
+        first, last = self.action_offsets[sentences], self.action_offsets[sentences + 1]
+        return EncodedSplit(
+            tokens=self._rows("tokens", begins, ends),
+            starts_word=self._rows("starts_word", begins, ends),
+            offsets=running_sum(ends - begins),
+            actions=self._rows("actions", first, last),
+            action_offsets=running_sum(last - first),
         )
 
-
-def take_rows(
-    split: EncodedSplit,
-    sentences: Ints,
-    read: Callable[[str, Ints, Ints], npt.NDArray[Any]],
-) -> EncodedSplit:
-    """Put a split together from ranges of arrays; ``read`` is given a name, begins and ends."""
-    begins, ends = split.offsets[sentences], split.offsets[sentences + 1]
-    first, last = split.action_offsets[sentences], split.action_offsets[sentences + 1]
-    return EncodedSplit(
-        tokens=read("tokens", begins, ends),
-        starts_word=read("starts_word", begins, ends),
-        offsets=_running_sum(ends - begins),
-        actions=read("actions", first, last),
-        action_offsets=_running_sum(last - first),
-    )
+    def _rows(self, name: str, begins: Ints, ends: Ints) -> npt.NDArray[Any]:
+        """Return several ranges of an array, one after the other."""
+        counts = ends - begins
+        starts = running_sum(counts)
+        rows = np.arange(starts[-1]) + np.repeat(begins - starts[:-1], counts)
+        array: npt.NDArray[Any] = getattr(self, name)[rows]
+        return array
 
 
-def _running_sum(counts: Ints) -> Ints:
+def running_sum(counts: Ints) -> Ints:
+    """Return where each of several parts begins and, last, where the last one ends."""
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
-
-
-def _rows(begins: Ints, ends: Ints) -> Ints:
-    """Return all numbers of several ranges, one range after the other."""
-    counts = ends - begins
-    starts = _running_sum(counts)
-    rows: Ints = np.arange(starts[-1]) + np.repeat(begins - starts[:-1], counts)
-    return rows
 
 
 def last_pieces(begins_word: Bools) -> Ints:
@@ -243,22 +232,21 @@ def encode_pieces(
 ) -> EncodedSplit:
     """Renumber a split: word n becomes the sequence ``pieces[n]``, each piece with a SHIFT."""
     lengths = np.array([len(pieces[number]) for number in range(len(pieces))], dtype=np.int64)
-    starts = np.concatenate([[0], np.cumsum(lengths)])
+    starts = running_sum(lengths)
     flat = np.array([piece for number in range(len(pieces)) for piece in pieces[number]])
     per_word = lengths[raw.words]
-    ends = np.concatenate([[0], np.cumsum(per_word)])
+    ends = running_sum(per_word)
     within = np.arange(ends[-1]) - np.repeat(ends[:-1], per_word)
     tokens = flat[np.repeat(starts[raw.words], per_word) + within]
 
     repeats = np.ones(len(raw.actions), dtype=np.int64)
     repeats[raw.actions == Kind.SHIFT] = per_word if len(raw.actions) else 1
-    action_ends = np.concatenate([[0], np.cumsum(repeats)])
     return EncodedSplit(
         tokens=tokens.astype(np.int32),
         starts_word=within == 0,
         offsets=ends[raw.offsets],
         actions=np.repeat(_renumber_labels(raw.actions, label_ids), repeats),
-        action_offsets=action_ends[raw.action_offsets],
+        action_offsets=running_sum(repeats)[raw.action_offsets],
     )
 
 
@@ -339,10 +327,7 @@ class StoredSplit(EncodedSplit):
         # A process that is started anew opens the folder instead of receiving its content.
         return StoredSplit.open, (self.folder,)
 
-    def take(self, sentences: Ints) -> EncodedSplit:
-        return take_rows(self, sentences, self._read)
-
-    def _read(self, name: str, begins: Ints, ends: Ints) -> npt.NDArray[Any]:
+    def _rows(self, name: str, begins: Ints, ends: Ints) -> npt.NDArray[Any]:
         file = self._files.get(name)
         if file is None:
             file = self._files[name] = ArrayFile(getattr(self, name), self.folder / f"{name}.npy")
@@ -355,8 +340,8 @@ def _array(path: Path, *, is_mapped: bool) -> npt.NDArray[Any]:
     is_list = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "iub"
     if not is_list:
         raise ValueError(f"{path.name} is not a list of numbers")
-    found: npt.NDArray[Any] = array
-    return found
+    numbers: npt.NDArray[Any] = array
+    return numbers
 
 
 class ArrayFile:
@@ -378,10 +363,10 @@ class ArrayFile:
         starts, counts = (begins * size).tolist(), ((ends - begins) * size).tolist()
         filled = 0
         for begin, count in zip(starts, counts, strict=True):
-            found = os.pread(self._handle, count, self._begin + begin)
-            if len(found) != count:
+            part = os.pread(self._handle, count, self._begin + begin)
+            if len(part) != count:
                 raise InputError("ends too early", path=self._path, remedy=_REMEDY)
-            content[filled : filled + count] = found
+            content[filled : filled + count] = part
             filled += count
         return np.frombuffer(content, dtype=self._dtype)
 
@@ -461,10 +446,7 @@ class SplitWriter:
 
 
 # ----------------------------------------------------------------------------
-# Sets of pieces whose total probability makes word probabilities from those of pieces.
-#
-# The pieces that begin a word carry a mark, and the pieces that begin with
-# given characters are neighbours in sorted order.
+# Sets of pieces whose total probability makes word probabilities from those of pieces (`Boundary`).
 
 
 # Comes after any character of a piece in sorted order.
@@ -484,7 +466,7 @@ class PieceSets:
 
     @cached_property
     def sorted_ids(self) -> Ints:
-        """The ids of all pieces, sorted by their characters."""
+        """The ids of all pieces, sorted: those that begin alike are neighbours."""
         tokens = self.vocabulary.tokens
         return np.array(sorted(range(len(SPECIALS), len(tokens)), key=tokens.__getitem__))
 

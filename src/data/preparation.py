@@ -1,28 +1,24 @@
-"""Blocks of cleaned sentences on disk, before the vocabulary is known.
+"""Preparation: from a corpus on disk to vocabulary and encoded splits, kept in a cache.
 
-A block numbers its words and labels on its own, in order of first appearance. Blocks are written
-while a corpus is prepared and removed afterwards. They are archives with a checksum of each array,
-so that a block that was not written completely is noticed.
+Called for training, for perplexity and by the benchmarks. A corpus is divided into shards, which
+several processes read and clean into blocks; the words of all blocks are counted, the vocabulary
+built, and the blocks encoded, one at a time, so that memory is needed for the words but not for
+the sentences. The result depends on the corpus and its settings only, never on the number of
+processes, and is in the cache whole or not at all; what a killed preparation has read is used by
+the next one. Nothing here knows formats of corpora (`readers`) or needs torch.
 """
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
-import multiprocessing
 import os
-import signal
-import sys
-import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +38,22 @@ from gardenpath.data.encoding import (
     encode_pieces,
     encode_words,
 )
-from gardenpath.data.readers.base import PIECE_BYTES, Piece, PieceReader, Reader, remembered_hashes
+from gardenpath.data.readers.base import (
+    FileRange,
+    PieceReader,
+    Reader,
+    in_groups,
+    remembered_hashes,
+)
 from gardenpath.data.sentence import SPLITS, Sentence, Split
 from gardenpath.data.words.pieces import Subwords, subword_vocabulary, train_subwords
 from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
-from gardenpath.errors import GardenpathError, MissingCorpusError, RunError
+from gardenpath.errors import GardenpathError, MissingCorpusError
 from gardenpath.safe_text import parse_json
 from gardenpath.store.files import write_json
 from gardenpath.store.manifest import corpus_key, stored_corpus, unfinished_corpus
 from gardenpath.store.run_folder import SUBWORDS_FILE, VOCABULARY_FILE
+from gardenpath.workers import Advance, available_cores, done_together
 
 # Number of sentences, as they are in the corpus, of a block.
 BLOCK_SENTENCES = 10_000
@@ -60,7 +63,11 @@ _DAMAGE = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile)
 
 @dataclass(frozen=True)
 class SentenceBlock:
-    """Sentences as numbers, and the words and labels that these stand for."""
+    """Sentences as numbers, and the words and labels that these stand for, on disk.
+
+    A block numbers its words and labels on its own, in order of first appearance. Each array has a
+    checksum in its archive, so that a block that was not written completely is noticed.
+    """
 
     raw: RawSplit
     words: list[str]
@@ -103,17 +110,17 @@ class SentenceBlock:
     def load(path: Path) -> SentenceBlock | None:
         """Read a block; None if it does not exist or is damaged."""
         try:
-            with np.load(path, allow_pickle=False) as found:
+            with np.load(path, allow_pickle=False) as archive:
                 return SentenceBlock(
                     RawSplit(
-                        words=found["words"].astype(np.int64),
-                        offsets=found["offsets"],
-                        actions=found["actions"].astype(np.int64),
-                        action_offsets=found["action_offsets"],
-                        sources=_as_list(found["sources"]),
+                        words=archive["words"].astype(np.int64),
+                        offsets=archive["offsets"],
+                        actions=archive["actions"].astype(np.int64),
+                        action_offsets=archive["action_offsets"],
+                        sources=_as_list(archive["sources"]),
                     ),
-                    _as_list(found["word_items"]),
-                    _as_list(found["label_items"]),
+                    _as_list(archive["word_items"]),
+                    _as_list(archive["label_items"]),
                 )
         except _DAMAGE:
             return None
@@ -125,8 +132,8 @@ def _as_bytes(items: list[str]) -> npt.NDArray[np.uint8]:
 
 
 def _as_list(content: npt.NDArray[Any]) -> list[str]:
-    found: list[str] = parse_json(content.tobytes().decode("utf-8"))
-    return found
+    items: list[str] = parse_json(content.tobytes().decode("utf-8"))
+    return items
 
 
 # ----------------------------------------------------------------------------
@@ -135,9 +142,6 @@ def _as_list(content: npt.NDArray[Any]) -> list[str]:
 
 # Increment whenever the same corpus is divided into other shards or blocks.
 SHARDS_FORMAT = 1
-
-# Called with the number of sentences read since the last call.
-Advance = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,7 @@ class Shard:
     split: Split
     reader: Reader
     settings: CorpusSettings
-    pieces: tuple[Piece, ...] | None = None
+    pieces: tuple[FileRange, ...] | None = None
     part: str | None = None
     whole: CorpusSettings | None = None
 
@@ -179,40 +183,40 @@ class Shard:
 
 def shards_of(reader: Reader, settings: CorpusSettings) -> list[Shard]:
     """Divide a corpus into shards; they depend only on the corpus and its settings."""
-    found: list[Shard] = []
+    shards: list[Shard] = []
     for split in SPLITS:
         if isinstance(reader, CombinedCorpus):
             for name, part in reader.parts_of(split):
                 try:
-                    shards = _shards(split, part.reader, part)
+                    own = _shards(split, part.reader, part)
                 except MissingCorpusError as error:
                     raise error.in_part(name) from error
-                found += [replace(one, part=name, whole=settings) for one in shards]
+                shards += [replace(shard, part=name, whole=settings) for shard in own]
         else:
-            found += _shards(split, reader, settings)
+            shards += _shards(split, reader, settings)
     return [
         replace(shard, name=f"{SHARDS_FORMAT}-{number:05d}-{shard.split}")
-        for number, shard in enumerate(found)
+        for number, shard in enumerate(shards)
     ]
 
 
-def read_shard(shard: Shard, folder: Path, advance: Advance) -> None:
+def read_shard(shard: Shard, advance: Advance, *, folder: Path, block_sentences: int) -> None:
     """Read and clean a shard into blocks; blocks of an interrupted attempt are kept."""
     raw = shard.read()
     for number in itertools.count():
         path = _block_path(shard, folder, number)
-        taken = _Counted(itertools.islice(raw, BLOCK_SENTENCES))
+        taken = _Counted(itertools.islice(raw, block_sentences))
         if SentenceBlock.load(path) is None:
             SentenceBlock.of(shard.clean(taken)).save(path)
         else:  # from an interrupted attempt
             for _ in taken:
                 pass
         advance(taken.count)
-        if taken.count < BLOCK_SENTENCES:
+        if taken.count < block_sentences:
             break
     marker = _marker(shard, folder)
     temporary = marker.with_suffix(".part")
-    content = {"blocks": number + 1, "sentences": number * BLOCK_SENTENCES + taken.count}
+    content = {"blocks": number + 1, "sentences": number * block_sentences + taken.count}
     temporary.write_text(json.dumps(content), encoding="utf-8")
     temporary.replace(marker)
 
@@ -231,43 +235,20 @@ def sentences_read(shard: Shard, folder: Path) -> int | None:
     return sentences if is_whole else None
 
 
-def blocks_of(shard: Shard, folder: Path) -> Iterator[SentenceBlock]:
-    """Yield the blocks of a shard that was read, one at a time."""
-    count = int(parse_json(_marker(shard, folder).read_text(encoding="utf-8"))["blocks"])
-    for number in range(count):
-        path = _block_path(shard, folder, number)
-        block = SentenceBlock.load(path)
-        if block is None:
-            raise GardenpathError(f"{path}: is damaged; start again, and it is read once more")
-        yield block
-
-
 def _shards(split: Split, reader: Reader, settings: CorpusSettings) -> list[Shard]:
-    shard = Shard("", split, reader, _settled(split, reader, settings))
+    if reader.has_trees:
+        # For all shards of a split, its beginning decides whether it has parts of speech.
+        try:
+            settings = replace(settings, cleaning=settings.cleaning.settled(reader.read(split)))
+        except MissingCorpusError:
+            raise
+        except GardenpathError:
+            pass  # the first shard cannot be read, and its error names the reason
+    shard = Shard("", split, reader, settings)
     if not isinstance(reader, PieceReader):
         return [shard]
-    groups: list[list[Piece]] = []
-    room = 0
-    for piece in reader.pieces(split):
-        size = piece.byte_count
-        if not groups or size > room:
-            groups.append([])
-            room = PIECE_BYTES
-        groups[-1].append(piece)
-        room -= size
+    groups = in_groups(reader.pieces(split), lambda piece: piece.byte_count)
     return [replace(shard, pieces=tuple(group)) for group in groups]
-
-
-def _settled(split: Split, reader: Reader, settings: CorpusSettings) -> CorpusSettings:
-    """Decide from the beginning of a split whether it has parts of speech, for all its shards."""
-    if not reader.has_trees:
-        return settings
-    try:
-        return replace(settings, cleaning=settings.cleaning.settled(reader.read(split)))
-    except MissingCorpusError:
-        raise
-    except GardenpathError:  # the first shard cannot be read, and its error names the reason
-        return settings
 
 
 class _Counted(Iterator[Sentence]):
@@ -293,9 +274,6 @@ def _marker(shard: Shard, folder: Path) -> Path:
 
 # ----------------------------------------------------------------------------
 # Put the blocks of a corpus together: count words, build the vocabulary, and encode splits.
-#
-# Blocks are read twice, one at a time, so that memory is needed for the words of the vocabulary
-# but not for the sentences.
 
 
 WordCounts = Counter[tuple[str, bool]]
@@ -305,37 +283,28 @@ class BlockEncoder:
     """Encodes blocks with a vocabulary; the ids of a word are looked up once."""
 
     def __init__(self, vocabulary: Vocabulary, subwords: Subwords | None) -> None:
-        self._vocabulary = vocabulary
-        self._subwords = subwords
-        self._word_ids: dict[str, tuple[int, int]] = {}
-        self._pieces: dict[str, list[int]] = {}
+        ids = vocabulary.ids
+
+        def ids_of(word: str) -> tuple[int, int]:
+            as_first = vocabulary.seen_as(word, is_first=True)
+            return ids[as_first], ids[vocabulary.seen_as(word, is_first=False)]
+
+        def pieces_of(word: str) -> list[int]:
+            assert subwords is not None
+            return subwords.encode(word, vocabulary)
+
+        self._labels, self._has_pieces = vocabulary.label_ids, subwords is not None
+        self._ids_of, self._pieces_of = cache(ids_of), cache(pieces_of)
 
     def encode(self, block: SentenceBlock) -> EncodedSplit:
         """Renumber the words and labels of a block."""
-        label_ids: Ints = np.array(
-            [self._vocabulary.label_ids[label] for label in block.labels], dtype=np.int64
-        )
-        if self._subwords is not None:
+        label_ids: Ints = np.array([self._labels[label] for label in block.labels], dtype=np.int64)
+        if self._has_pieces:
             pieces = {number: self._pieces_of(word) for number, word in enumerate(block.words)}
             return encode_pieces(block.raw, pieces=pieces, label_ids=label_ids)
         ids: Ints = np.array([self._ids_of(word) for word in block.words], dtype=np.int64)
         first, elsewhere = ids.reshape(-1, 2).T
         return encode_words(block.raw, elsewhere=elsewhere, first=first, label_ids=label_ids)
-
-    def _ids_of(self, word: str) -> tuple[int, int]:
-        if word not in self._word_ids:
-            known = self._vocabulary
-            self._word_ids[word] = (
-                known.ids[known.seen_as(word, is_first=True)],
-                known.ids[known.seen_as(word, is_first=False)],
-            )
-        return self._word_ids[word]
-
-    def _pieces_of(self, word: str) -> list[int]:
-        if word not in self._pieces:
-            assert self._subwords is not None
-            self._pieces[word] = self._subwords.encode(word, self._vocabulary)
-        return self._pieces[word]
 
 
 class Merge:
@@ -354,9 +323,11 @@ class Merge:
             )
             return vocabulary, None
         subwords = train_subwords(self._text(), settings.subwords)
-        vocabulary = subword_vocabulary(
-            subwords, _piece_counts(counts, subwords), labels=labels, language=settings.language
-        )
+        pieces: Counter[str] = Counter()
+        for (word, _), count in counts.items():
+            for piece in subwords.split(word):
+                pieces[piece] += count
+        vocabulary = subword_vocabulary(subwords, pieces, labels=labels, language=settings.language)
         return vocabulary, subwords
 
     def write(self, folder: Path, encoder: BlockEncoder) -> dict[str, Any]:
@@ -402,155 +373,16 @@ class Merge:
 
     def _blocks(self, split: str) -> Iterator[SentenceBlock]:
         for shard in self._shards:
-            if shard.split == split:
-                yield from blocks_of(shard, self._folder)
-
-
-def _piece_counts(counts: WordCounts, subwords: Subwords) -> Counter[str]:
-    pieces: Counter[str] = Counter()
-    for (word, _), count in counts.items():
-        for piece in subwords.split(word):
-            pieces[piece] += count
-    return pieces
-
-
-# ----------------------------------------------------------------------------
-# Tasks that several processes of this machine share, given by their numbers.
-#
-# A task writes its own files; only numbers and counts pass between the processes.
-
-
-_SECONDS_BETWEEN_CHECKS = 1.0
-
-# Does the task of a number, and calls the function it is given with the sentences just completed.
-NumberedTask = Callable[[int, Callable[[int], None]], None]
-
-
-def available_cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def may_start_processes() -> bool:
-    """Whether this process may start others; a daemon may not."""
-    return not multiprocessing.current_process().daemon
-
-
-def done_together(
-    total: int, task: NumberedTask, *, processes: int, advance: Callable[[int], None], remedy: str
-) -> list[int]:
-    """Do the tasks 0 to ``total`` - 1 in several processes; return those that failed.
-
-    Errors are raised by doing these again in this process, so that they are the same as in one
-    process. Tasks are begun in order; after the first failure no more are begun, because the first
-    of the failed ones is then known. If a process is killed, the error ends with the ``remedy``.
-    """
-    failed: list[int] = []
-    numbers = iter(range(total))
-    with _workers(task, processes) as workers:
-        busy = dict(workers)
-        for connection in list(busy):
-            _give(connection, numbers, busy)
-        while busy:
-            ready: list[Any] = wait(list(busy))
-            for connection in ready:
-                try:
-                    kind, value = connection.recv()
-                except (EOFError, ConnectionError):
-                    raise _ended(busy[connection], remedy) from None
-                if kind == "read":
-                    advance(value)
-                    continue
-                if kind == "failed":
-                    failed.append(value)
-                _give(connection, iter(()) if failed else numbers, busy)
-    return sorted(failed)
-
-
-def _give(
-    connection: Connection, numbers: Iterator[int], busy: dict[Connection, BaseProcess]
-) -> None:
-    """Give the next task to a process, or let it end."""
-    number = next(numbers, None)
-    with contextlib.suppress(BrokenPipeError):  # noticed when its answer is read
-        connection.send(number)
-    if number is None:
-        del busy[connection]
-
-
-def _ended(process: BaseProcess, remedy: str) -> RunError:
-    process.join()
-    return RunError(
-        f"a process that reads the corpus has ended (exit code {process.exitcode}), perhaps "
-        f"because memory ran out; {remedy}"
-    )
-
-
-@contextmanager
-def _workers(task: NumberedTask, count: int) -> Iterator[list[tuple[Connection, BaseProcess]]]:
-    """Start processes and end them with the block."""
-    # A forked process needs neither to load modules nor to be able to import the reader.
-    context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    started: list[tuple[Connection, BaseProcess]] = []
-    try:
-        for _ in range(count):
-            here, there = context.Pipe()
-            process = context.Process(target=_work, args=(there, task, os.getpid()), daemon=True)
-            with warnings.catch_warnings():
-                # Forking beside threads can block a child that uses their locks; ours only reads,
-                # computes and writes its own files.
-                warnings.simplefilter("ignore", DeprecationWarning)
-                process.start()
-            there.close()
-            started.append((here, process))
-        yield started
-    except BaseException:
-        for _, process in started:
-            process.kill()
-        raise
-    finally:
-        for connection, process in started:
-            connection.close()
-            process.join()
-
-
-def _work(connection: Connection, task: NumberedTask, parent: int) -> None:
-    """Do the tasks whose numbers are received, until None arrives or the parent has ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends us
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-    def advance(sentences: int) -> None:
-        _leave_with(parent)
-        connection.send(("read", sentences))
-
-    while (number := _receive(connection, parent)) is not None:
-        try:
-            task(number, advance)
-            connection.send(("done", number))
-        except (BrokenPipeError, ConnectionError):
-            break
-        except Exception:
-            connection.send(("failed", number))
-    # Without the clean-up of the interpreter, which in a forked process is the parent's.
-    os._exit(0)
-
-
-def _receive(connection: Connection, parent: int) -> int | None:
-    while not connection.poll(_SECONDS_BETWEEN_CHECKS):
-        _leave_with(parent)
-    try:
-        number: int | None = connection.recv()
-    except (EOFError, ConnectionError):
-        return None
-    return number
-
-
-def _leave_with(parent: int) -> None:
-    """End if the parent was killed; then nobody needs the rest."""
-    if os.getppid() != parent:
-        os._exit(1)
+            if shard.split != split:
+                continue
+            marker = parse_json(_marker(shard, self._folder).read_text(encoding="utf-8"))
+            for number in range(int(marker["blocks"])):
+                path = _block_path(shard, self._folder, number)
+                block = SentenceBlock.load(path)
+                if block is None:
+                    problem = "is damaged; start again, and it is read once more"
+                    raise GardenpathError(f"{path}: {problem}")
+                yield block
 
 
 # ----------------------------------------------------------------------------
@@ -577,26 +409,15 @@ def read_shards(
             waiting.append(shard)
         else:
             advance(count)
-    count = min(_process_count(waiting, processes), len(waiting))
+    if processes is None:
+        is_large = sum(shard.byte_count for shard in waiting) >= _LARGE_BYTES
+        processes = available_cores() if is_large else 1
+    count = min(processes, len(waiting))
+    task = partial(read_shard, folder=folder, block_sentences=BLOCK_SENTENCES)
     if count > 1:
-        task = partial(_read_numbered, waiting, folder)
-        failed = done_together(len(waiting), task, processes=count, advance=advance, remedy=_REMEDY)
-        waiting = [waiting[number] for number in failed]
+        waiting = done_together(waiting, task, processes=count, advance=advance, remedy=_REMEDY)
     for shard in waiting:
-        read_shard(shard, folder, advance)
-
-
-def _process_count(shards: Sequence[Shard], wanted: int | None) -> int:
-    if not may_start_processes():
-        return 1
-    if wanted is not None:
-        return wanted
-    is_large = sum(shard.byte_count for shard in shards) >= _LARGE_BYTES
-    return available_cores() if is_large else 1
-
-
-def _read_numbered(shards: Sequence[Shard], folder: Path, number: int, advance: Advance) -> None:
-    read_shard(shards[number], folder, advance)
+        task(shard, advance)
 
 
 # ----------------------------------------------------------------------------

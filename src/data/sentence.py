@@ -1,4 +1,10 @@
-"""Sentences of a corpus or of a user's input, each with its location."""
+"""Sentences: what readers yield, what scorers are given, and the prefixes that they share.
+
+Used by all of data, models, evaluation and runs. Minimal pairs agree up to the critical word. The
+computation of a model for a prefix depends only on that prefix, so each distinct prefix is computed
+once, and the probability of whatever follows it in some sentence (a token or the end) is read from
+the same distribution.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +49,7 @@ class Sentence:
 
 
 # ----------------------------------------------------------------------------
-# Prefix tries over the sentences of a job, so that each shared prefix is computed only once.
-#
-# Minimal pairs agree up to the critical word. The computation of a model for a prefix depends only
-# on that prefix, so each distinct prefix is computed once, and the probability of whatever follows
-# it in some sentence (a token or the end) is read from the same distribution.
+# Prefix tries over the sentences of a job.
 #
 # A trie is a set of arrays with one row for each prefix (:class:`PrefixTrie`). Sequential models
 # use the arrays directly, together with the predictions to be made from each row. Syntactic models
@@ -225,17 +227,14 @@ def tries_by_start(sentences: Sequence[Tokens], *, is_shared: bool, most: int) -
     Without sharing, each sentence has its own trie. Tries with long sentences come first, so that
     no long sentence is left alone at the end.
     """
-    groups = _by_first_token(sentences, most) if is_shared else ([n] for n in _sorted(sentences))
-    found = [_trie(sentences, members) for members in groups]
-    return sorted(found, key=lambda trie: -trie.length)
-
-
-def _by_first_token(sentences: Sequence[Tokens], most: int) -> Iterator[list[int]]:
-    first = itertools.groupby(_sorted(sentences), key=lambda n: sentences[n][:1].tolist())
-    for _, same_start in first:
-        members = list(same_start)
-        for begin in range(0, len(members), most):
-            yield members[begin : begin + most]
+    in_order = _sorted(sentences)
+    groups = [[number] for number in in_order]
+    if is_shared:
+        same = itertools.groupby(in_order, key=lambda n: sentences[n][:1].tolist())
+        alike = [list(numbers) for _, numbers in same]
+        groups = [part[n : n + most] for part in alike for n in range(0, len(part), most)]
+    tries = [_trie(sentences, members) for members in groups]
+    return sorted(tries, key=lambda trie: -trie.length)
 
 
 def _sorted(sentences: Sequence[Tokens]) -> list[int]:
@@ -244,21 +243,25 @@ def _sorted(sentences: Sequence[Tokens]) -> list[int]:
     return sorted(range(len(sentences)), key=lambda n: sentences[n].astype(">u4").tobytes())
 
 
-def _common_length(one: Tokens, other: Tokens) -> int:
-    length = min(len(one), len(other))
-    differs = one[:length] != other[:length]
+def _common_length(before: Tokens, tokens: Tokens) -> int:
+    length = min(len(before), len(tokens))
+    differs = before[:length] != tokens[:length]
     return int(differs.argmax()) if differs.any() else length
 
 
 def _trie(sentences: Sequence[Tokens], numbers: list[int]) -> PrefixTrie:
     """Build the trie of sorted sentences."""
     members = [sentences[number] for number in numbers]
-    common = [_common_length(one, other) for one, other in itertools.pairwise(members)]
+    common = [_common_length(*pair) for pair in itertools.pairwise(members)]
     lengths = np.array([len(tokens) for tokens in members])
     columns = np.arange(lengths.max() + 1)  # column d is the prefix of length d
     is_prefix = columns <= lengths[:, None]
     is_new = is_prefix & (columns > np.array([-1, *common])[:, None])
-    paths = _paths(is_new)
+    # A prefix that is not new occurs in the previous sentence, and the newest prefix of a length
+    # has the highest number.
+    places_of_new = np.zeros(is_new.shape, dtype=np.int64)
+    places_of_new[is_new] = np.arange(np.count_nonzero(is_new))
+    paths: Ints = np.maximum.accumulate(places_of_new, axis=0)
     first, depths = np.nonzero(is_new)
     last = np.empty_like(first)
     last[paths[is_prefix]] = np.nonzero(is_prefix)[0]  # the last sentence overwrites earlier ones
@@ -277,18 +280,6 @@ def _trie(sentences: Sequence[Tokens], numbers: list[int]) -> PrefixTrie:
         first=first[order],
         last=last[order],
     )
-
-
-def _paths(is_new: Bools) -> Ints:
-    """``(sentences, lengths)``: the prefixes of sentences, numbered by first appearance.
-
-    A prefix that is not new occurs in the previous sentence, and the newest prefix of a length has
-    the highest number.
-    """
-    numbers = np.zeros(is_new.shape, dtype=np.int64)
-    numbers[is_new] = np.arange(np.count_nonzero(is_new))
-    paths: Ints = np.maximum.accumulate(numbers, axis=0)
-    return paths
 
 
 # ----------------------------------------------------------------------------

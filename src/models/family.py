@@ -267,7 +267,7 @@ def load_subwords(run: RunFolder) -> Subwords | None:
     manifest = run.manifest()
     # A segmentation that is lost is an error: words would all be scored as unknown.
     is_listed = manifest is not None and SUBWORDS_FILE in manifest.files
-    if not is_listed and not run.subwords_path.exists():
+    if not is_listed and not (run / SUBWORDS_FILE).exists():
         return None
     return _verified(run, SUBWORDS_FILE, Subwords.load)
 
@@ -275,7 +275,7 @@ def load_subwords(run: RunFolder) -> Subwords | None:
 def _verified(run: RunFolder, name: str, read: Callable[[Path], _Content]) -> _Content:
     run.verified_sha256(name)
     try:
-        return read(run.path / name)
+        return read(run / name)
     except InputError as error:
         raise DamagedRunError(f"{error}; copy the run folder again, or train again") from error
 
@@ -285,4 +285,4 @@ def load_model(run: RunFolder, settings: ModelSettings, vocabulary: Vocabulary) 
     run.verified_sha256(WEIGHTS_FILE)
     family = FAMILIES[settings.family]
     assert isinstance(family, TrainedFamily)
-    return family.load(settings, vocabulary, run.weights_path)
+    return family.load(settings, vocabulary, run / WEIGHTS_FILE)

@@ -22,7 +22,7 @@ from safetensors.numpy import load_file, save_file
 
 from gardenpath.errors import DamagedRunError, DivergedError, GardenpathError
 from gardenpath.store.files import whole_file
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.run_folder import WEIGHTS_FILE, RunFolder
 
 if TYPE_CHECKING:
     import torch
@@ -150,7 +150,7 @@ def require_finite(
     is_network = isinstance(model, torch.nn.Module)
     if is_network and not has_finite_weights(model):
         raise DivergedError(
-            f"{folder.weights_path}: the weights are infinite or not numbers; {LOWER_RATE}"
+            f"{folder / WEIGHTS_FILE}: the weights are infinite or not numbers; {LOWER_RATE}"
         )
     for split, values in metrics.items():
         for name, value in values.items():

@@ -31,6 +31,7 @@ from gardenpath.runs.run import Run
 from gardenpath.runs.scorers import Computing, LoadedScorer, OnStored
 from gardenpath.runs.text import rows_and_header, sentences_of_given, style_of, unknown_words
 from gardenpath.safe_text import parse_yaml
+from gardenpath.store.run_folder import CONFIG_FILE, WEIGHTS_FILE
 from gardenpath.store.surprisals import Stored, score_through
 from gardenpath.util import Words, bits
 
@@ -47,7 +48,7 @@ class LoadedModel:
         self._scorer: LoadedScorer | None = None
         self._check: KeepGoing = lambda: None
         # Settings and words may be in memory before the weights are, and must belong to them.
-        self._files = [run.folder.config_path, run.folder.weights_path]
+        self._files = [run.folder / CONFIG_FILE, run.folder / WEIGHTS_FILE]
         self._stamps = [_stamp(path) for path in self._files]
 
     @functools.cached_property

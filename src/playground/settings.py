@@ -15,9 +15,8 @@ from gardenpath.data.words.pieces import BoundaryChoice
 from gardenpath.errors import ConfigError
 from gardenpath.eval.search.settings import SEARCHES, SearchSettings, WordSync
 from gardenpath.safe_text import MalformedTextError, parse_yaml
-from gardenpath.settings.command_line import explanations
 from gardenpath.settings.evaluate import device_problem
-from gardenpath.settings.schema import Bounds, PositiveInt, Tagged, defaults, read
+from gardenpath.settings.schema import Bounds, PositiveInt, Tagged, defaults, explanations, read
 from gardenpath.settings.train import Paths
 
 Port = Annotated[int, Bounds(0, 65535)]

@@ -49,8 +49,7 @@ from gardenpath.runs.suite_tables import (
 )
 from gardenpath.runs.text import require_known, unknown_words
 from gardenpath.settings.schema import ProcessCount, plain
-from gardenpath.store.run_folder import METRICS_FILE
-from gardenpath.store.run_status import RunStatus
+from gardenpath.store.run_folder import METRICS_FILE, RunStatus
 from gardenpath.util import Words
 
 # A run, or any other model.
@@ -356,4 +355,4 @@ def _curve(run: Run) -> Curve | None:
     manifest = run.folder.manifest()
     if manifest is not None and METRICS_FILE in manifest.files:
         run.folder.verify(METRICS_FILE)
-    return Curve.read(run.folder.metrics_path, run.name)
+    return Curve.read(run.folder / METRICS_FILE, run.name)

@@ -20,11 +20,17 @@ from gardenpath.eval.search.settings import SearchSettings
 from gardenpath.runs.adopting import adopted_reference, reference_of
 from gardenpath.runs.run import Run
 from gardenpath.runs.text import Given
-from gardenpath.settings.command_line import flat_settings, short_names, written_value
-from gardenpath.settings.schema import ProcessCount, nearest, plain
-from gardenpath.store.run_folder import RunFolder
-from gardenpath.store.run_status import (
+from gardenpath.settings.schema import (
+    ProcessCount,
+    flat_settings,
+    nearest,
+    plain,
+    short_names,
+    written_value,
+)
+from gardenpath.store.run_folder import (
     HARMLESS,
+    RunFolder,
     RunStatus,
     find_statuses,
     is_run_like,

@@ -34,7 +34,7 @@ from gardenpath.models.family import AdoptedModel as OpenedModel
 from gardenpath.settings.schema import plain
 from gardenpath.settings.train import AdoptedRunSettings, TrainSettings
 from gardenpath.store.files import fingerprint
-from gardenpath.store.run_folder import WEIGHTS_FILE, RunFolder
+from gardenpath.store.run_folder import SUBWORDS_FILE, WEIGHTS_FILE, RunFolder
 from gardenpath.store.surprisals import words_per_chunk
 from gardenpath.util import Words
 
@@ -164,7 +164,7 @@ class TrainedModel:
         subwords, expected = load_subwords(self.folder), self.vocabulary.subword_hash
         if (None if subwords is None else subwords.content_hash) != expected:
             raise DamagedRunError(
-                f"{self.folder.subwords_path}: is missing or damaged: it is not the segmentation "
+                f"{self.folder / SUBWORDS_FILE}: is missing or damaged: it is not the segmentation "
                 "of vocabulary.json next to it; copy the run folder again, or train again"
             )
         return subwords
@@ -177,7 +177,7 @@ class TrainedModel:
     @property
     def weight_bytes(self) -> int:
         """The size of the file of weights, or of the tables of an n-gram model."""
-        return self.folder.weights_path.stat().st_size
+        return (self.folder / WEIGHTS_FILE).stat().st_size
 
     @functools.cached_property
     def units(self) -> Units:
@@ -280,7 +280,7 @@ class TrainedModel:
         is_same = self.folder.verified_sha256(WEIGHTS_FILE) == self.weights_sha256
         if not (self._was_finished or is_same):
             raise DamagedRunError(
-                f"{self.folder.weights_path}: has changed during the evaluation; wait until the "
+                f"{self.folder / WEIGHTS_FILE}: has changed during the evaluation; wait until the "
                 "training ends, and evaluate again"
             )
         return network

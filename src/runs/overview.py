@@ -17,9 +17,17 @@ from gardenpath.console import FittedTable
 from gardenpath.errors import GardenpathError, RunError
 from gardenpath.eval.display import models_in_order
 from gardenpath.safe_text import parse_json
-from gardenpath.settings.command_line import flat_settings, short_names
-from gardenpath.store.run_folder import RunFolder, epoch_rows
-from gardenpath.store.run_status import RunState, RunStatus, find_statuses, run_status
+from gardenpath.settings.schema import flat_settings, short_names
+from gardenpath.store.manifest import MANIFEST_FILE
+from gardenpath.store.run_folder import (
+    RESULT_FILE,
+    RunFolder,
+    RunState,
+    RunStatus,
+    epoch_rows,
+    find_statuses,
+    run_status,
+)
 from gardenpath.store.tables import RUNS
 from gardenpath.util import enumeration, plural
 
@@ -56,7 +64,7 @@ def summary_of(status: RunStatus) -> RunSummary:
     """Return what is known of a run."""
     folder = status.folder
     epochs, perplexity, seconds = _metrics(folder)
-    result = _read_json(folder.result_path) if status.state in ("done", "copy") else {}
+    result = _read_json(folder / RESULT_FILE) if status.state in ("done", "copy") else {}
     return RunSummary(
         path=folder.path,
         status=status.state,
@@ -102,11 +110,11 @@ def _perplexity(result: Mapping[str, Any], split: str) -> float | None:
 
 def _wall_clock(folder: RunFolder) -> float | None:
     """Return the time from the beginning of a finished run without epochs to its end."""
-    created = _read_json(folder.marker_path).get("created")
+    manifest = _read_json(folder / MANIFEST_FILE)
     try:
-        begun = datetime.fromisoformat(str(created)).timestamp()
-        return max(0.0, folder.result_path.stat().st_mtime - begun)
-    except (OSError, ValueError):
+        begun = datetime.fromisoformat(str(manifest["about"]["begun"])).timestamp()
+        return max(0.0, (folder / RESULT_FILE).stat().st_mtime - begun)
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 

@@ -40,7 +40,7 @@ from gardenpath.runs.run import Run
 from gardenpath.runs.scoring import how_scored, scoring_notes
 from gardenpath.runs.text import require_known, unknown_words
 from gardenpath.settings.schema import plain
-from gardenpath.store.run_status import RunStatus
+from gardenpath.store.run_folder import RunStatus
 from gardenpath.store.surprisals import Matters, Stored
 from gardenpath.util import Words
 

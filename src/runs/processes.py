@@ -1,33 +1,33 @@
-"""Jobs that several processes share: the sentences of a run, and the chunks still to compute."""
+"""Scoring in several processes: what is missing in a store is computed, and put into it.
+
+Called by whatever scores sentences (`Run.scored`, suites, perplexity, parses) before it reads the
+store. Scores are then read from there as if they had been there before, so that tables, statistics
+and reports are made in one place and are the same, bit for bit, for any number of processes. A job
+that cannot be computed is left to the caller, who meets the error and deals with it. The processes
+themselves are those of `workers`; nothing here may change a number.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import queue
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
-import threading
 import weakref
 from collections import Counter, deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 from gardenpath.console import console, words_progress
 from gardenpath.data.sentence import OnWords
+from gardenpath.data.words.pieces import BoundaryChoice
 from gardenpath.errors import GardenpathError, RunError, ScoringStoppedError, StoppedError
-from gardenpath.eval.search.settings import SEARCHES, SearchSettings
+from gardenpath.eval.search.settings import SearchSettings
 from gardenpath.runs.run import Run
-from gardenpath.safe_text import parse_json
-from gardenpath.settings.schema import ProcessCount, plain, read
+from gardenpath.settings.schema import ProcessCount
 from gardenpath.store.surprisals import (
     ANY_ENTRY,
     EntryNeeds,
@@ -36,7 +36,17 @@ from gardenpath.store.surprisals import (
     missing_chunks,
     places_of,
 )
-from gardenpath.util import Words, python_command
+from gardenpath.util import Words
+from gardenpath.workers import Worker, WorkerExitedError, WorkerPool
+
+
+class TemporaryStore(SurprisalStore):
+    """A file of surprisals in the folder for temporary files, removed with this object."""
+
+    def __init__(self) -> None:
+        folder = tempfile.mkdtemp(prefix="gardenpath-")
+        super().__init__(Path(folder) / "surprisals.sqlite")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -65,7 +75,7 @@ class ScoringJob:
     @property
     def key(self) -> str:
         """The key of the results in the store."""
-        return key_of(self.run, self.k_best)
+        return _key_of(self.run, self.k_best)
 
     @property
     def store(self) -> SurprisalStore:
@@ -78,12 +88,14 @@ class ScoringJob:
         """Return the chunks that are not in the store; none if they cannot be computed apart."""
         if self.run.model.is_order_dependent:
             return []
-        asked = list(dict.fromkeys(map(tuple, self.sentences)))
+        sentences = list(dict.fromkeys(map(tuple, self.sentences)))
         store = self.run.store
-        found = {} if store is None else store.get(self.key, asked)
-        chunk = self.chunk or self.run.chunk
         return missing_chunks(
-            found, asked, chunk=chunk, chunk_words=self.run.chunk_words, needs=self.needs
+            {} if store is None else store.get(self.key, sentences),
+            sentences,
+            chunk=self.chunk or self.run.chunk,
+            chunk_words=self.run.chunk_words,
+            needs=self.needs,
         )
 
     def computation(self, on_words: OnWords) -> Computation:
@@ -91,41 +103,30 @@ class ScoringJob:
         self.run.store = self.store
         return Computation(self.run, self.k_best, on_words)
 
-    def message(self, chunk: Sequence[Words]) -> dict[str, Any]:
-        """Describe a chunk to a worker process, in JSON types."""
-        parsed = self.parsed if self.run.is_syntactic else ()
-        return {
-            "run": str(self.run.path.absolute()),
-            "device": self.run.device_name,
-            "search": plain(self.run.search),
-            "boundary": self.run.boundary_choice,
-            "store": str(self.store.path.absolute()),
-            "key": self.key,
-            "k_best": self.k_best,
-            "sentences": chunk,
-            "parsed": [number for number, words in enumerate(chunk) if words in parsed],
-            "matters": self._places(chunk),
-        }
-
-    def _places(self, chunk: Sequence[Words]) -> list[list[int]] | None:
-        """Return the positions that matter of each sentence; None for all positions."""
-        if self.matters is None:
-            return None
-        return [sorted(places_of(words, self.matters)) for words in chunk]
+    def order(self, chunk: Sequence[Words], number: int = 0) -> ChunkOrder:
+        """Return what a worker process needs to compute a chunk of this job of a number."""
+        run = self.run
+        return ChunkOrder(
+            job=number,
+            model=(run.path.absolute(), run.device_name, run.search, run.boundary_choice),
+            store=self.store.path.absolute(),
+            key=self.key,
+            k_best=self.k_best,
+            sentences=chunk,
+            parsed={words for words in chunk if run.is_syntactic and words in self.parsed},
+            matters=None
+            if self.matters is None
+            else {words: sorted(places_of(words, self.matters)) for words in chunk},
+        )
 
 
-def key_of(run: Run, k_best: int | None) -> str:
+def _key_of(run: Run, k_best: int | None) -> str:
     """Return the key under which scores or, with ``k_best``, parses are stored."""
     if k_best is None:
         return run.model_key
     from gardenpath.runs.parsing import parses_key
 
     return parses_key(run, k_best)
-
-
-def read_search(content: dict[str, Any]) -> SearchSettings:
-    """Return the search settings in a message."""
-    return read(SEARCHES[content["kind"]], content)
 
 
 @dataclass
@@ -141,33 +142,80 @@ class Computation:
         self, chunk: Sequence[Words], parsed: Collection[Words], matters: Matters | None
     ) -> None:
         """Compute a chunk and store it."""
-        assert self.run.store is not None
-        if self._compute is None:
-            self._compute = self._begun()
-        if self.k_best is None:
-            self._compute.parsed, self._compute.matters = parsed, matters
-        scores = self._compute(chunk)
-        self.run.store.put(key_of(self.run, self.k_best), dict(zip(chunk, scores, strict=True)))
-        if not self.run.reports_progress:
-            self.on_words(sum(map(len, chunk)))
-
-    def _begun(self) -> Any:
         # Imported here, because they load torch.
         from gardenpath.runs.parsing import Parsing
         from gardenpath.runs.scorers import Computing
 
+        assert self.run.store is not None
+        if self._compute is None:
+            self._compute = (
+                Computing(self.run, (), self.on_words)
+                if self.k_best is None
+                else Parsing(self.run, self.k_best, self.on_words)
+            )
         if self.k_best is None:
-            return Computing(self.run, (), self.on_words)
-        return Parsing(self.run, self.k_best, self.on_words)
+            self._compute.parsed, self._compute.matters = parsed, matters
+        scores = self._compute(chunk)
+        self.run.store.put(_key_of(self.run, self.k_best), dict(zip(chunk, scores, strict=True)))
+        if not self.run.reports_progress:
+            self.on_words(sum(map(len, chunk)))
 
 
-class TemporaryStore(SurprisalStore):
-    """A file of surprisals in the folder for temporary files, removed with this object."""
+# ----------------------------------------------------------------------------
+# In a worker process.
+
+
+@dataclass(frozen=True)
+class ChunkOrder:
+    """A chunk of a job, for a worker process; ``model`` is a run, its device, search and units."""
+
+    job: int
+    model: tuple[Path, str, SearchSettings, BoundaryChoice]
+    store: Path
+    key: str
+    k_best: int | None
+    sentences: Sequence[Words]
+    parsed: Collection[Words]
+    matters: Mapping[Words, Collection[int]] | None
+
+    def computation(self, on_words: OnWords) -> Computation:
+        """Open the run, which must be that of the parent."""
+        path, device, search, boundary = self.model
+        store = SurprisalStore(self.store)
+        run = Run(path, device=device, search=search, store=store, boundary=boundary)
+        if _key_of(run, self.k_best) != self.key:
+            raise RunError(f"{run.path}: has changed since the evaluation began; evaluate again")
+        return Computation(run, self.k_best, on_words)
+
+
+class ChunkScorer:
+    """Computes chunks with one thread; the model of the last chunk stays loaded."""
 
     def __init__(self) -> None:
-        folder = tempfile.mkdtemp(prefix="gardenpath-")
-        super().__init__(Path(folder) / "surprisals.sqlite")
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._loaded: dict[object, Computation] = {}
+
+    def __call__(self, order: ChunkOrder, on_words: OnWords) -> None:
+        """Compute a chunk into the store."""
+        model = (order.model, order.store, order.k_best)
+        computation = self._loaded.get(model)
+        self._loaded.clear()  # also if there is an error
+        with _one_thread():
+            computation = computation or order.computation(on_words)
+            computation(order.sentences, order.parsed, order.matters)
+        self._loaded[model] = computation
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Compute with one thread: numbers of several threads differ in their last bits."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 # ----------------------------------------------------------------------------
@@ -186,7 +234,7 @@ _CHUNKS_PER_PROCESS = 2
 _BYTES_PER_PROCESS = 1e9
 
 
-def searched_here(job: ScoringJob) -> bool:
+def _is_searched_here(job: ScoringJob) -> bool:
     """Whether sentences are searched on the CPU of this machine."""
     try:
         return job.run.is_syntactic and job.run.device.type == "cpu"
@@ -194,7 +242,7 @@ def searched_here(job: ScoringJob) -> bool:
         return False  # the caller meets it again
 
 
-def best_count(jobs: Sequence[ScoringJob], chunks: int) -> int:
+def _best_count(jobs: Sequence[ScoringJob], chunks: int) -> int:
     """Return the number of processes for a number of chunks; below two, none is worth its start.
 
     It is at most the number of threads that this process would use, which ``OMP_NUM_THREADS``
@@ -209,17 +257,15 @@ def best_count(jobs: Sequence[ScoringJob], chunks: int) -> int:
 
 def free_bytes() -> float:
     """Return the memory that new processes can use: of the machine, or of the container if less."""
-    return min([_free_on_machine(), *_free_in_container()])
-
-
-def _free_on_machine() -> float:
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:
         # Without Linux's count of what is free, half of all memory counts as free.
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
-    kilobytes = {name: rest.split()[0] for name, _, rest in (line.partition(":") for line in lines)}
-    return float(kilobytes["MemAvailable"]) * 1024
+        free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
+    else:
+        (available,) = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
+        free = float(available) * 1024
+    return min([free, *_free_in_container()])
 
 
 def _free_in_container(folder: Path = Path("/sys/fs/cgroup")) -> Iterator[float]:
@@ -234,224 +280,7 @@ def _free_in_container(folder: Path = Path("/sys/fs/cgroup")) -> Iterator[float]
 
 
 # ----------------------------------------------------------------------------
-# A worker process: computes chunks of sentences, one thread, and puts them into the store.
-#
-# The parent starts a process that calls :func:`serve`, and writes one chunk per line to its
-# standard input (``ScoringJob.message``). The worker answers on its standard output with lines
-# about words completed, chunks stored and errors. All lines are JSON. A worker ends when its
-# standard input is closed, and so never outlives its parent, even if that is killed.
-
-
-def serve() -> None:
-    """Compute the chunks named on standard input until it is closed."""
-    # Ctrl-C reaches all processes of a terminal; the parent decides.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what libraries print must not mix with the answers
-    tasks: queue.SimpleQueue[str] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(tasks,), daemon=True).start()
-
-    def answer(**content: Any) -> None:
-        answers.write(json.dumps(content) + "\n")
-        answers.flush()
-
-    import torch
-
-    from gardenpath.safe_text import parse_json
-
-    torch.set_num_threads(1)
-    computation: Computation | None = None
-    while True:
-        message = parse_json(tasks.get())
-        try:
-            computation = _computed(message, computation, lambda words: answer(words=words))
-        except Exception as error:  # the parent computes the chunk itself, and meets it again
-            computation = None
-            answer(failed=message["number"], error=f"{type(error).__name__}: {error}")
-        else:
-            answer(done=message["number"])
-
-
-def _listen(tasks: queue.SimpleQueue[str]) -> None:
-    """Receive chunks while others are computed; end the process when the parent is gone."""
-    for line in sys.stdin:
-        tasks.put(line)
-    os._exit(0)  # what is being computed is of no use to anybody; the store is always whole
-
-
-def _computed(message: dict[str, Any], last: Computation | None, on_words: Any) -> Computation:
-    """Compute a chunk, with the model of the last one if it is the same."""
-    from gardenpath.errors import RunError
-    from gardenpath.runs.run import Run
-    from gardenpath.store.surprisals import SurprisalStore
-
-    run = Run(
-        message["run"],
-        device=message["device"],
-        search=read_search(message["search"]),
-        store=SurprisalStore(Path(message["store"])),
-        boundary=message["boundary"],
-    )
-    if last is None or not _is_same(last, run, message["k_best"]):
-        if key_of(run, message["k_best"]) != message["key"]:
-            raise RunError(f"{run.path}: has changed since the evaluation began; evaluate again")
-        last = Computation(run, message["k_best"], on_words)
-    sentences = [tuple(words) for words in message["sentences"]]
-    parsed = {sentences[number] for number in message["parsed"]}
-    places = message["matters"]
-    last(sentences, parsed, None if places is None else dict(zip(sentences, places, strict=True)))
-    return last
-
-
-def _is_same(last: Computation, run: Run, k_best: int | None) -> bool:
-    assert last.run.store is not None and run.store is not None
-    before = (last.run.path, last.run.search, last.run.boundary_choice, last.run.store.path)
-    now = (run.path, run.search, run.boundary_choice, run.store.path)
-    return before == now and last.k_best == k_best
-
-
-# ----------------------------------------------------------------------------
-# Start worker processes, exchange messages with them, and stop them in every case.
-
-
-# Seconds that a worker has to end by itself.
-_PATIENCE = 5.0
-
-# Libraries read the number of threads from these when they are loaded.
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-
-
-class Worker:
-    """A worker process; ``task`` is the number of its chunk, ``job`` that of its loaded model."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            python_command(serve.__module__, serve.__name__),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, **_ONE_THREAD},
-            text=True,
-            encoding="utf-8",
-        )
-        self.task: int | None = None
-        self.job: int | None = None
-
-    @property
-    def pid(self) -> int:
-        """The number of the process."""
-        return self._process.pid
-
-    def give(self, number: int, message: dict[str, Any]) -> None:
-        """Let the worker compute a chunk; a dead worker is noticed by its silence."""
-        assert self._process.stdin is not None
-        self.task = number
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps({"number": number, **message}) + "\n")
-            self._process.stdin.flush()
-
-    def answers(self) -> Iterator[dict[str, Any]]:
-        """Yield what the worker says, until it ends; a line that a kill cut short is left out."""
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.endswith("\n"):
-                yield parse_json(line)
-
-    def exit_code(self) -> int:
-        """Wait for the end of the process; negative numbers are signals."""
-        return self._process.wait()
-
-    def stop(self) -> None:
-        """Ask the process to end; what it has stored is kept."""
-        self._process.terminate()
-
-    def join(self) -> None:
-        """Wait until the process has ended; kill it if it does not."""
-        try:
-            self._process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
-            with contextlib.suppress(OSError):
-                pipe.close()
-
-
-@dataclass(frozen=True)
-class WorkerAnswer:
-    """A worker has completed ``words`` words, or a chunk (``ends``), which may have ``failed``."""
-
-    worker: Worker
-    words: int = 0
-    ends: int | None = None
-    failed: bool = False
-
-
-@dataclass(frozen=True)
-class Gone:
-    """A worker has ended, although nobody asked it to."""
-
-    worker: Worker
-    exit_code: int
-
-
-class WorkerPool:
-    """Worker processes within a ``with`` block, which always ends with their end."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self.workers: list[Worker] = []
-        self._listeners: list[threading.Thread] = []
-        self._events: queue.SimpleQueue[WorkerAnswer | Gone] = queue.SimpleQueue()
-
-    def __enter__(self) -> WorkerPool:
-        try:
-            for _ in range(self._count):
-                one = Worker()
-                self.workers.append(one)
-                listener = threading.Thread(target=self._listen, args=(one,), daemon=True)
-                self._listeners.append(listener)
-                listener.start()
-        except BaseException:
-            self._stop()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop()
-
-    def events(self) -> Iterator[WorkerAnswer | Gone]:
-        """Yield what happens to the workers, as it happens."""
-        while True:
-            yield self._events.get()
-
-    def _listen(self, worker: Worker) -> None:
-        for content in worker.answers():
-            ends = content.get("done", content.get("failed"))
-            self._events.put(
-                WorkerAnswer(worker, content.get("words", 0), ends, failed="failed" in content)
-            )
-        self._events.put(Gone(worker, worker.exit_code()))
-
-    def _stop(self) -> None:
-        for one in self.workers:
-            one.stop()
-        for one, listener in zip(self.workers, self._listeners, strict=False):
-            listener.join(_PATIENCE)
-            one.join()
-
-
-# ----------------------------------------------------------------------------
-# Compute the missing scores of jobs with several processes, which put them into the store.
-#
-# Afterwards the scores are read from the store as if they had been there before, so that tables,
-# statistics and reports are made in one place and are the same for any number of processes. A job
-# that a process could not compute is left to the caller, who meets the error and deals with it.
+# Share the chunks of jobs out.
 
 
 # Rough speeds of one thread, which decide whether workers are worth their start: they import torch
@@ -486,19 +315,19 @@ def spread_jobs(jobs: Sequence[ScoringJob], processes: ProcessCount | None = Non
     in this process, also with one thread, because starting others would take longer. If a worker
     is killed, an error says so; what was stored is kept.
 
-    With ``auto``, only long searches on a CPU are computed here, and the rest
-    is left to the caller, also that of a worker that was killed.
+    With ``auto``, only long searches on a CPU are computed here, and the rest is left to the
+    caller, also that of a worker that was killed.
     """
-    asked = processes or _asked_of([job.run for job in jobs])
-    if asked == "auto":
+    wanted = processes or _wanted_by([job.run for job in jobs])
+    if wanted == "auto":
         _spread_automatically(jobs)
         return
-    shards = list(_missing(jobs)) if asked else []
+    shards = list(_missing(jobs)) if wanted else []
     if shards:
-        _compute(jobs, shards, 1 if _is_small(jobs, shards) else min(asked, len(shards)))
+        _compute(jobs, shards, 1 if _is_small(jobs, shards) else min(wanted, len(shards)))
 
 
-def _asked_of(runs: Sequence[Run]) -> ProcessCount | Literal[0]:
+def _wanted_by(runs: Sequence[Run]) -> ProcessCount | Literal[0]:
     """Return the largest number that a run has; ``auto`` if none has one, but some have that."""
     counts = [run.processes for run in runs if isinstance(run.processes, int)]
     if not counts and any(run.processes == "auto" for run in runs):
@@ -508,12 +337,12 @@ def _asked_of(runs: Sequence[Run]) -> ProcessCount | Literal[0]:
 
 def _spread_automatically(jobs: Sequence[ScoringJob]) -> None:
     """Compute long searches on a CPU with as many processes as are worth their start."""
-    searches = [job for job in jobs if searched_here(job)]
+    searches = [job for job in jobs if _is_searched_here(job)]
     whole = [ScoringShard(number, job.sentences) for number, job in enumerate(searches)]
     if _is_small(searches, whole):
         return  # even if nothing is stored
     shards = list(_missing(searches))
-    count = best_count(searches, len(shards))
+    count = _best_count(searches, len(shards))
     if count < 2 or _is_small(searches, shards):
         return
     try:
@@ -527,7 +356,13 @@ def _spread_automatically(jobs: Sequence[ScoringJob]) -> None:
 
 def _is_small(jobs: Sequence[ScoringJob], shards: Sequence[ScoringShard]) -> bool:
     """Whether other processes would take longer to start than to compute."""
-    return sum(_seconds(jobs[shard.job], shard) for shard in shards) < LEAST_SECONDS
+    seconds = sum(
+        shard.words / _SEARCHED_WORDS_PER_SECOND
+        if jobs[shard.job].run.is_syntactic
+        else shard.words / _SCORED_WORDS_PER_SECOND
+        for shard in shards
+    )
+    return seconds < LEAST_SECONDS
 
 
 def _compute(jobs: Sequence[ScoringJob], shards: Sequence[ScoringShard], count: int) -> None:
@@ -549,7 +384,7 @@ def _stopped(stop: KeyboardInterrupt, jobs: Sequence[ScoringJob]) -> ScoringStop
     store = jobs[0].store
     return ScoringStoppedError(
         stop.number if isinstance(stop, StoppedError) else signal.SIGINT,
-        stored=total - sum(len(one.sentences) for one in _missing(jobs)),
+        stored=total - sum(len(shard.sentences) for shard in _missing(jobs)),
         total=total,
         path=None if isinstance(store, TemporaryStore) else store.path,
         models=len(jobs),
@@ -562,11 +397,6 @@ def _missing(jobs: Sequence[ScoringJob]) -> Iterator[ScoringShard]:
             yield from (ScoringShard(number, chunk) for chunk in job.missing())
         except GardenpathError:
             continue  # the caller meets it again
-
-
-def _seconds(job: ScoringJob, shard: ScoringShard) -> float:
-    is_searched = job.run.is_syntactic
-    return shard.words / (_SEARCHED_WORDS_PER_SECOND if is_searched else _SCORED_WORDS_PER_SECOND)
 
 
 def _compute_here(
@@ -587,105 +417,59 @@ def _compute_here(
                 failed.add(shard.job)
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Compute with one thread: numbers of several threads differ in their last bits."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def _compute_spread(
     jobs: Sequence[ScoringJob], shards: Sequence[ScoringShard], count: int, on_words: OnWords
 ) -> None:
-    waiting = _Waiting(shards)
-    with WorkerPool(count) as pool:
-        for worker in pool.workers:
-            _give(worker, waiting, jobs, shards)
-        for event in pool.events():
-            if isinstance(event, Gone):
-                raise LostWorkerError(_lost(event, jobs, shards, waiting))
-            _heed(event, waiting, shards, on_words)
-            if event.ends is not None:
-                _give(event.worker, waiting, jobs, shards)
-            if not any(worker.task is not None for worker in pool.workers):
-                return
-
-
-def _heed(
-    event: WorkerAnswer, waiting: _Waiting, shards: Sequence[ScoringShard], on_words: OnWords
-) -> None:
-    if event.words:
-        on_words(event.words)
-    if event.ends is not None:
-        event.worker.task = None
-        if event.failed:
-            waiting.drop(shards[event.ends].job)
-        else:
-            waiting.stored += 1
-
-
-def _give(
-    worker: Worker, waiting: _Waiting, jobs: Sequence[ScoringJob], shards: Sequence[ScoringShard]
-) -> None:
-    """Give the next chunk to a worker that has none; its last model is loaded already."""
-    number = waiting.next_for(worker)
-    if number is None:
-        return
-    shard = shards[number]
-    worker.job = shard.job
-    worker.give(number, jobs[shard.job].message(shard.sentences))
+    waiting = _Waiting(jobs, shards)
+    stored = 0
+    with WorkerPool(count, ChunkScorer()) as pool:
+        try:
+            for order, succeeded in pool.compute(waiting.next_for, on_words):
+                if succeeded:
+                    stored += 1
+                else:
+                    waiting.drop(order.job)
+        except WorkerExitedError as lost:
+            code, path = lost.exit_code, lost.item.model[0]
+            how = (
+                f"was killed ({signal.Signals(-code).name})"
+                if code < 0
+                else f"ended with code {code}"
+            )
+            raise LostWorkerError(
+                f"process {lost.pid} {how} while it scored {path}; {stored} of {len(shards)} "
+                "chunks are stored, and the same command continues from there; if memory was "
+                "short, set a smaller task.processes= or search.memory_gb="
+            ) from None
 
 
 class _Waiting:
     """The chunks that no worker has yet, by job."""
 
-    def __init__(self, shards: Sequence[ScoringShard]) -> None:
-        self._by_job: dict[int, deque[int]] = {}
-        for number, shard in enumerate(shards):
-            self._by_job.setdefault(shard.job, deque()).append(number)
+    def __init__(self, jobs: Sequence[ScoringJob], shards: Sequence[ScoringShard]) -> None:
+        self._jobs = jobs
+        self._by_job: dict[int, deque[ScoringShard]] = {}
+        for shard in shards:
+            self._by_job.setdefault(shard.job, deque()).append(shard)
         self._workers: Counter[int] = Counter()
-        self.stored = 0
 
-    def next_for(self, worker: Worker) -> int | None:
+    def next_for(self, worker: Worker[ChunkOrder]) -> ChunkOrder | None:
         """Prefer the job of the worker's last chunk, then the one with most chunks per worker."""
-        if worker.job in self._by_job:
-            return self._taken(worker.job)
-        if worker.job is not None:
-            self._workers[worker.job] -= 1
-            worker.job = None
-        if not self._by_job:
-            return None
-        job = max(self._by_job, key=lambda one: len(self._by_job[one]) / (1 + self._workers[one]))
-        self._workers[job] += 1
-        return self._taken(job)
-
-    def _taken(self, job: int) -> int:
-        number = self._by_job[job].popleft()
+        job = None if worker.item is None else worker.item.job
+        if job not in self._by_job:
+            if job is not None:
+                self._workers[job] -= 1
+            if not self._by_job:
+                return None
+            job = max(
+                self._by_job, key=lambda job: len(self._by_job[job]) / (1 + self._workers[job])
+            )
+            self._workers[job] += 1
+        shard = self._by_job[job].popleft()
         if not self._by_job[job]:
             del self._by_job[job]
-        return number
+        return self._jobs[job].order(shard.sentences, job)
 
     def drop(self, job: int) -> None:
         """Give up the rest of a job."""
         self._by_job.pop(job, None)
-
-
-def _lost(
-    gone: Gone, jobs: Sequence[ScoringJob], shards: Sequence[ScoringShard], waiting: _Waiting
-) -> str:
-    """Say which process was lost, and how to go on."""
-    code, task = gone.exit_code, gone.worker.task
-    how = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended with code {code}"
-    run: Path | str = "" if task is None else jobs[shards[task].job].run.path
-    doing = f" while it scored {run}" if run else ""
-    return (
-        f"process {gone.worker.pid} {how}{doing}; {waiting.stored} of {len(shards)} chunks are "
-        "stored, and the same command continues from there; if memory was short, set a smaller "
-        "task.processes= or search.memory_gb="
-    )

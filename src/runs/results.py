@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from gardenpath.eval.statistics.analysis import AnalysisResult
     from gardenpath.eval.statistics.formulas import Correction, Weighting
     from gardenpath.runs.suite_tables import SuiteTables
-    from gardenpath.store.run_status import RunStatus
+    from gardenpath.store.run_folder import RunStatus
     from gardenpath.store.tables import Schema
 
 # Tables of a results folder, which have a header beside them.

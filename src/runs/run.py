@@ -28,8 +28,7 @@ from gardenpath.runs.text import Given, is_single, sentences_of_given
 from gardenpath.settings.compose import typed
 from gardenpath.settings.schema import ProcessCount, read
 from gardenpath.settings.train import AdoptedRunSettings, TrainSettings
-from gardenpath.store.run_folder import RunFolder
-from gardenpath.store.run_status import best_epoch
+from gardenpath.store.run_folder import CONFIG_FILE, RunFolder, best_epoch
 from gardenpath.store.surprisals import (
     ANY_ENTRY,
     EntryNeeds,
@@ -107,7 +106,7 @@ class Run:
             listed = "; ".join(error.mistakes)
             remedy = "adopt it" if family in ADOPTED else "train"
             raise DamagedRunError(
-                f"{self.folder.config_path}: {listed}; {remedy} again, or use the version of "
+                f"{self.folder / CONFIG_FILE}: {listed}; {remedy} again, or use the version of "
                 "Gardenpath in versions.txt"
             ) from error
 

@@ -23,9 +23,16 @@ from gardenpath.runs.run import Run
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.schema import plain
 from gardenpath.settings.train import TrainSettings
-from gardenpath.store.run_claim import ClaimedRun, claim, failures_recorded, read_failure
-from gardenpath.store.run_folder import RUN_FORMAT, RunFolder
-from gardenpath.store.run_status import divergence, require_whole
+from gardenpath.store.run_claim import ClaimedRun, claim, failures_recorded
+from gardenpath.store.run_folder import (
+    LOG_FILE,
+    RUN_FORMAT,
+    WEIGHTS_FILE,
+    RunFolder,
+    divergence,
+    read_failure,
+    require_whole,
+)
 
 # Loss, perplexity and so on, by split.
 Metrics = dict[str, dict[str, float]]
@@ -148,7 +155,7 @@ def _estimate(
     """Estimate an n-gram model."""
     model, vocabulary = family.estimate(settings.model, corpus)
     _begin(claimed, settings, corpus, vocabulary)
-    model.save(claimed.folder.weights_path)
+    model.save(claimed.folder / WEIGHTS_FILE)
 
 
 def _train_network(
@@ -166,7 +173,7 @@ def _train_network(
     network = _network(settings, family, corpus)
     _begin(claimed, settings, corpus, corpus.vocabulary)
     orders = Orders(corpus=corpus.folder, resume=claimed.may_continue)
-    with log_to(folder.log_path), team.together(orders):
+    with log_to(folder / LOG_FILE), team.together(orders):
         loggers = make_loggers(settings.logger, folder=folder.path, config=plain(settings))
         try:
             _fit(settings, family, corpus, network, orders, team.placement, stop, loggers)

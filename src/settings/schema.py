@@ -1,20 +1,28 @@
-"""Ranges of settings, written as types: ``dropout: Fraction`` is a number in [0, 1).
+"""Settings as frozen dataclasses: their ranges, the check that builds them, and their names.
 
-The settings check reads these annotations, so that an out-of-range value is reported together with
-all other mistakes, before any data is read.
+Ranges are written as types: ``dropout: Fraction`` is a number in [0, 1). :func:`read` builds typed
+settings from plain mappings and reports all mistakes at once, before any data is read;
+:mod:`gardenpath.settings.compose` and the readers of suites call it. Every part of the core
+declares its settings with these types; this module knows none of them, nor where values come from.
 """
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import difflib
+import functools
+import inspect
 import itertools
+import re
+import textwrap
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from gardenpath.errors import ConfigError
+from gardenpath.store.files import digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,3 +350,104 @@ def _show(value: Any) -> str:
     if isinstance(value, list):
         return f"[{','.join(map(_show, value))}]"
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# ---- Settings in names of folders, and their explanations
+#
+# The folders of a sweep say in which settings a job differs from the others: a sweep over learning
+# rates writes ``…/lstm/learning_rate=0.01/seed1`` and ``…/lstm/learning_rate=0.001/seed1``. The
+# name of a job depends on the settings that are swept and on its own values, so that it remains the
+# same if the sweep is repeated with more values.
+
+# Longest name of a folder for one setting; file systems allow 255 bytes.
+_LONGEST = 80
+_HASH_LENGTH = 8
+# Everything else could mean something to a shell, to Hydra or to a file system.
+_UNSAFE = re.compile(r"[^\w.+=-]")
+
+
+def folders_for(values: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """Return the folders for the values of a job, each with a slash: ``size=tiny/dropout=0.1/``.
+
+    ``values`` are those of the swept settings, and ``names`` are from :func:`short_names`.
+    The order of the settings on the command line does not matter.
+    """
+    named = sorted((names[key], value) for key, value in values.items())
+    return "".join(f"{_folder(name, value)}/" for name, value in named)
+
+
+def short_names(keys: Iterable[str]) -> dict[str, str]:
+    """Shorten the names of settings to their last parts, as far as they remain different.
+
+    ``model.optimiser.learning_rate`` → ``learning_rate``.
+    """
+    every = list(dict.fromkeys(keys))
+    shortened = {}
+    for key in every:
+        parts = key.replace("/", ".").split(".")
+        ends = [".".join(parts[-count:]) for count in range(1, len(parts) + 1)]
+        others = [other for other in every if other != key]
+        shortened[key] = next(
+            (end for end in ends if not any(f".{other}".endswith(f".{end}") for other in others)),
+            key,
+        )
+    return shortened
+
+
+def flat_settings(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the values of a configuration by their full names, such as ``model.name``."""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        name = f"{prefix}{key}"
+        flat |= flat_settings(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
+    return flat
+
+
+def _folder(name: str, value: Any) -> str:
+    """Return ``name=value`` in safe characters; a hash keeps apart what they cannot express."""
+    text = f"{name}={written_value(value)}"
+    place = len(name) + 1
+    # Paths are frequent values, and remain readable: corpora/a → corpora+a.
+    safe = text[:place] + _UNSAFE.sub("_", text[place:].strip("/").replace("/", "+"))
+    is_exact = safe.replace("+", "/") == text
+    if is_exact and len(safe.encode()) <= _LONGEST:
+        return safe
+    kept = safe.encode()[: _LONGEST - _HASH_LENGTH - 1].decode(errors="ignore")
+    return f"{kept}-{digest(text)[:_HASH_LENGTH]}"
+
+
+def written_value(value: Any) -> str:
+    """Write a value in one way only: 1e-2 and 0.01 are the same, and so are 1 and 1.0."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        text = str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+        return re.sub(r"e([+-])0+(?=\d)", r"e\1", text)
+    if isinstance(value, list | tuple):
+        return "/".join(map(written_value, value))
+    if isinstance(value, Mapping):
+        return "/".join(f"{key}.{written_value(item)}" for key, item in value.items())
+    return str(getattr(value, "text", value))  # text is the content of a quoted string
+
+
+@functools.cache
+def explanations(record: type) -> dict[str, str]:
+    """Return the docstring below each field of a dataclass, its own or that of a base class."""
+    texts: dict[str, str] = {}
+    for base in reversed(record.__mro__[:-1]):
+        try:
+            body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+        except (OSError, TypeError):
+            continue
+        assert isinstance(body, ast.ClassDef)
+        for node, after in itertools.pairwise(body.body):
+            match node, after:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ):
+                    # In a terminal, the marks around literals would only distract.
+                    texts[name] = " ".join(text.replace("``", "").split())
+    return texts

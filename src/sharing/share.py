@@ -25,7 +25,6 @@ from gardenpath.store.files import build_folder, write_json, write_text
 from gardenpath.store.manifest import MANIFEST_FILE
 from gardenpath.store.run_folder import (
     CONFIG_FILE,
-    MARKER_FILE,
     METRICS_FILE,
     RESULT_FILE,
     SUBWORDS_FILE,
@@ -39,7 +38,7 @@ from gardenpath.util import file_stem, versions
 
 _CARD_FILE = "README.md"
 _PORTABLE_FILES = (
-    MARKER_FILE, CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE, WEIGHTS_FILE, METRICS_FILE,
+    CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE, WEIGHTS_FILE, METRICS_FILE,
     VERSIONS_FILE, RESULT_FILE, MANIFEST_FILE,
 )  # fmt: skip
 

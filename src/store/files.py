@@ -1,9 +1,11 @@
-"""Write files and folders atomically, and read text files.
+"""Files and folders that are written whole or not at all, locks between processes, and keys.
 
-New content is written to a temporary path next to its target (and so on the same file system),
-flushed to disk, and renamed. Temporary names begin with ``.NAME.`` and end with ``.part`` (new
-content) or ``.old`` (replaced content). A killed process leaves them behind; the next process that
-holds the lock of the target removes them (:func:`remove_leftovers`).
+Everything that Gardenpath stores or that users give as text is written and read through this
+module. New content is written to a temporary path next to its target (and so on the same file
+system), flushed to disk, and renamed. Temporary names begin with ``.NAME.`` and end with ``.part``
+(new content) or ``.old`` (replaced content). A killed process leaves them behind; the next process
+that holds the lock of the target removes them (:func:`remove_leftovers`). Nothing here knows what
+is in a file.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -48,7 +50,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     with naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_NEW)
-    os.close(handle)
+        os.close(handle)
     temporary = Path(name)
     try:
         with naming(path):
@@ -120,69 +122,52 @@ def not_utf8(error: UnicodeDecodeError, path: str | Path, *, setting: str = "") 
     return InputError(problem, path=path, line=line, remedy=remedy)
 
 
-class open_text:  # noqa: N801  (reads as a function: ``with open_text(path) as lines``)
+@contextmanager
+def open_text(
+    path: Path,
+    *,
+    encoding: str = "utf-8",
+    part: tuple[int, int] | None = None,
+    setting: str = "",
+) -> Iterator[Iterator[str]]:
     """Open a text file; undecodable bytes raise an error that names file, line and remedy.
 
     ``part`` opens a part of the file: the position of its first byte and the number of bytes.
     ``setting`` is the name of the setting that holds the encoding, if there is one.
     """
+    try:
+        if part is None:
+            handle: TextIO = path.open(encoding=encoding)
+        else:
+            with path.open("rb") as file:
+                file.seek(part[0])
+                handle = io.TextIOWrapper(io.BytesIO(file.read(part[1])), encoding=encoding)
+    except (OSError, LookupError) as error:  # LookupError: unknown encoding
+        reason = getattr(error, "strerror", None) or str(error)
+        remedy = "check the path and the encoding"
+        raise InputError(f"cannot be opened: {reason}", path=path, remedy=remedy) from error
+    with handle:
+        yield _decoded(handle, path, encoding, setting)
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        encoding: str = "utf-8",
-        part: tuple[int, int] | None = None,
-        setting: str = "",
-    ) -> None:
-        self._path = path
-        self._setting = setting
-        self._encoding = encoding
-        self._part = part
 
-    def __enter__(self) -> Iterator[str]:
+def _decoded(lines: Iterable[str], path: Path, encoding: str, setting: str) -> Iterator[str]:
+    try:
+        yield from lines
+    except UnicodeDecodeError as error:
+        problem = error
+        # Lines are decoded in blocks, which have no place in the file: it is decoded as a whole.
         try:
-            self._handle = self._open()
-        except (OSError, LookupError) as error:  # LookupError: unknown encoding
-            reason = getattr(error, "strerror", None) or str(error)
-            raise InputError(
-                f"cannot be opened: {reason}",
-                path=self._path,
-                remedy="check the path and the encoding",
-            ) from error
-        return self._lines()
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._handle.close()
-
-    def _open(self) -> TextIO:
-        if self._part is None:
-            return self._path.open(encoding=self._encoding)
-        with self._path.open("rb") as file:
-            file.seek(self._part[0])
-            content = file.read(self._part[1])
-        return io.TextIOWrapper(io.BytesIO(content), encoding=self._encoding)
-
-    def _lines(self) -> Iterator[str]:
-        try:
-            yield from self._handle
-        except UnicodeDecodeError as error:
-            raise self._undecodable(error) from error
-
-    def _undecodable(self, error: UnicodeDecodeError) -> InputError:
-        """Return the error of the whole file; lines are decoded in blocks, which have no place."""
-        try:
-            self._path.read_bytes().decode(self._encoding)
-        except UnicodeDecodeError as found:
-            error = found
-        if self._encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
-            return not_utf8(error, self._path, setting=self._setting)
-        return InputError(
-            f"is not {self._encoding} text: {error.reason}",
-            path=self._path,
-            line=bytes(error.object)[: error.start].count(b"\n") + 1,
-            remedy=f"set {self._setting or 'the encoding'} to that of the file",
-        )
+            path.read_bytes().decode(encoding)
+        except UnicodeDecodeError as whole:
+            problem = whole
+        if encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
+            raise not_utf8(problem, path, setting=setting) from error
+        raise InputError(
+            f"is not {encoding} text: {problem.reason}",
+            path=path,
+            line=bytes(problem.object)[: problem.start].count(b"\n") + 1,
+            remedy=f"set {setting or 'the encoding'} to that of the file",
+        ) from error
 
 
 def write_text(path: Path, text: str) -> None:
@@ -248,7 +233,17 @@ def swap_folder(path: Path) -> Iterator[Path]:
         with naming(path):
             yield temporary
             flush_tree(temporary)
-            _put_in_place(temporary, path)
+            if not path.exists() and not path.is_symlink():
+                temporary.rename(path)
+            elif not path.is_dir():
+                raise NotADirectoryError(
+                    errno.ENOTDIR, "expected a folder, found a file", str(path)
+                )
+            elif not exchange(temporary, path):
+                aside = temporary.with_suffix(_OLD)
+                path.rename(aside)
+                temporary.rename(path)
+                shutil.rmtree(aside, ignore_errors=True)
             flush_folder(path.parent)
     finally:
         # After an exchange, this folder has the old content.
@@ -257,9 +252,9 @@ def swap_folder(path: Path) -> Iterator[Path]:
 
 def recover_folder(path: Path) -> None:
     """Undo or complete a :func:`swap_folder` that was killed; the caller must hold the lock."""
-    aside = [one for one in _leftovers(path.parent, path.name) if one.name.endswith(_OLD)]
+    aside = [left for left in _leftovers(path.parent, path.name) if left.suffix == _OLD]
     if aside and not path.exists():
-        max(aside, key=lambda one: one.stat().st_mtime_ns).rename(path)
+        max(aside, key=lambda left: left.stat().st_mtime_ns).rename(path)
         flush_folder(path.parent)
     remove_leftovers(path.parent, path.name)
 
@@ -303,23 +298,9 @@ def _temporary_folder(path: Path) -> Path:
     return temporary
 
 
-def _put_in_place(new: Path, path: Path) -> None:
-    if not path.exists() and not path.is_symlink():
-        new.rename(path)
-        return
-    if not path.is_dir():
-        raise NotADirectoryError(20, "expected a folder, found a file", str(path))
-    if exchange(new, path):
-        return
-    aside = new.with_suffix(_OLD)
-    path.rename(aside)
-    new.rename(path)
-    shutil.rmtree(aside, ignore_errors=True)
-
-
 def exchange(one: Path, other: Path) -> bool:
     """Swap two paths of one file system in one step; False if the system does not support it."""
-    try:
+    with contextlib.suppress(OSError, AttributeError):  # this C library lacks the function
         library = ctypes.CDLL(None, use_errno=True)
         names = os.fsencode(one), os.fsencode(other)
         if sys.platform == "linux":
@@ -327,8 +308,6 @@ def exchange(one: Path, other: Path) -> bool:
             return bool(library.renameat2(here, names[0], here, names[1], flag) == 0)
         if sys.platform == "darwin":
             return bool(library.renamex_np(*names, 2) == 0)  # RENAME_SWAP
-    except (OSError, AttributeError):  # this C library lacks the function
-        pass
     return False
 
 
@@ -364,13 +343,11 @@ def _umask() -> int:
     return mask
 
 
-# ----------------------------------------------------------------------------
-# Locks between processes: one owner at a time, whose name is shown to waiting processes.
+# ---- Locks between processes: one owner at a time, whose name is shown to waiting processes
 #
 # The operating system releases the lock (:mod:`filelock`) when its process ends, even if the
 # process is killed. A JSON file next to the lock names the owner; it is used only in messages, so
 # a stale file is harmless.
-
 
 _log = logging.getLogger(__name__)
 
@@ -399,14 +376,13 @@ class Owner:
     @property
     def is_gone(self) -> bool:
         """Whether the process is known to have ended; unknown for processes on other hosts."""
-        if self.host != socket.gethostname():
-            return False
         try:
-            os.kill(self.pid, 0)
+            if self.host == socket.gethostname():
+                os.kill(self.pid, 0)
         except ProcessLookupError:
             return True
         except OSError:  # it belongs to another user
-            return False
+            pass
         return False
 
 
@@ -429,8 +405,13 @@ def locked(path: Path, *, what: str, remedy: str = _REMEDY, wait: float = 0.0) -
             "is writable"
         ) from error
     try:
+        command = shlex.join(sys.orig_argv)
+        if len(command) > _LONGEST_COMMAND:
+            command = f"{command[:_LONGEST_COMMAND]}…"
+        host = socket.gethostname()
+        owner = Owner(pid=os.getpid(), host=host, since=time.time(), command=command)
         with contextlib.suppress(OSError):  # the record is used only in messages
-            owner_path(path).write_text(json.dumps(asdict(_myself())), encoding="utf-8")
+            owner_path(path).write_text(json.dumps(asdict(owner)), encoding="utf-8")
         yield
     finally:
         owner_path(path).unlink(missing_ok=True)
@@ -447,7 +428,7 @@ def only_writer(path: Path) -> Iterator[None]:
     # Not the lock under which a results folder is replaced at the end of the work.
     lock = path.with_name(f".{path.name}.output.lock")
     remedy = "wait until it ends, or choose another output="
-    created = [one for one in path.parents if not one.exists()]
+    created = [folder for folder in path.parents if not folder.exists()]
     with locked(lock, what=f"the output {path}", remedy=remedy):
         try:
             yield
@@ -486,30 +467,20 @@ def _acquire(lock: FileLock, path: Path, what: str, wait: float) -> None:
     for _ in range(_ATTEMPTS):
         with contextlib.suppress(FileNotFoundError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            _wait_for(lock, path, what, wait)
-            if _is_in_place(lock, path):
-                return
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                if wait == 0:
+                    raise
+                _log.info("waiting for %s, which is in use by %s", what, _named(path))
+                lock.acquire(timeout=wait)
+            # The file that is locked must still have its name.
+            handle = lock._context.lock_file_fd
+            with contextlib.suppress(FileNotFoundError):
+                if handle is not None and os.path.samestat(os.fstat(handle), path.stat()):
+                    return
             lock.release()
     raise FileNotFoundError(errno.ENOENT, "another process keeps removing the folder", str(path))
-
-
-def _is_in_place(lock: FileLock, path: Path) -> bool:
-    """Whether the file that is locked still has its name; its last owner may have removed it."""
-    handle = lock._context.lock_file_fd
-    try:
-        return handle is not None and os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False
-
-
-def _wait_for(lock: FileLock, path: Path, what: str, wait: float) -> None:
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        if wait == 0:
-            raise
-        _log.info("waiting for %s, which is in use by %s", what, _named(path))
-        lock.acquire(timeout=wait)
 
 
 def _named(path: Path) -> str:
@@ -519,13 +490,6 @@ def _named(path: Path) -> str:
             return str(owner)
         time.sleep(0.02)
     return "another process"
-
-
-def _myself() -> Owner:
-    command = shlex.join(sys.orig_argv)
-    if len(command) > _LONGEST_COMMAND:
-        command = f"{command[:_LONGEST_COMMAND]}…"
-    return Owner(pid=os.getpid(), host=socket.gethostname(), since=time.time(), command=command)
 
 
 def _age(since: float) -> str:
@@ -539,9 +503,7 @@ def _age(since: float) -> str:
     return f"{minutes} min" if minutes else f"{seconds} s"
 
 
-# ----------------------------------------------------------------------------
-# Detect network file systems, where some ways of sharing files do not work.
-
+# ---- Network file systems, where some ways of sharing files do not work
 
 _MOUNTS = Path("/proc/self/mounts")
 
@@ -557,33 +519,23 @@ def is_network(path: Path, *, mounts: Path = _MOUNTS) -> bool:
     """Whether a path is on a network file system; False if the system does not tell."""
     place = path.resolve()
     longest, kind = -1, ""
-    for folder, name in _mounted(mounts):
-        if place.is_relative_to(folder) and len(folder.parts) >= longest:
-            longest, kind = len(folder.parts), name
-    return kind in _NETWORK
-
-
-def _mounted(mounts: Path) -> list[tuple[Path, str]]:
-    """Return mounted folders with their file-system types; later mounts cover earlier ones."""
     try:
         lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
-        return []
-    fields = [line.split() for line in lines]
-    # The kernel writes spaces and tabs in names as octal numbers.
-    return [
-        (Path(one[1].replace("\\040", " ").replace("\\011", "\t")), one[2])
-        for one in fields
-        if len(one) >= 3
-    ]
+        lines = []
+    # Later mounts cover earlier ones.
+    for fields in filter(lambda fields: len(fields) >= 3, map(str.split, lines)):
+        # The kernel writes spaces and tabs in names as octal numbers.
+        folder = Path(fields[1].replace("\\040", " ").replace("\\011", "\t"))
+        if place.is_relative_to(folder) and len(folder.parts) >= longest:
+            longest, kind = len(folder.parts), fields[2]
+    return kind in _NETWORK
 
 
-# ----------------------------------------------------------------------------
-# Keys that identify entries of the store; equal keys mean equal content.
+# ---- Keys that identify entries of the store; equal keys mean equal content
 #
 # All keys have the same form: 20 hexadecimal digits of the SHA-256 of canonical JSON, which
 # contains the kind of the entry, its format version and everything that determines its content.
-
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 

@@ -1,12 +1,16 @@
-"""Manifests: lists of the files of a folder, with sizes and checksums.
+"""Folders whose content is described by a manifest, and tables with a header beside them.
 
 ``manifest.json`` names the kind of the folder, its format version, the fingerprint of everything
 that determines its content, and every file with its size and SHA-256. It reveals damage that would
-otherwise go unnoticed: a flipped bit in weights or arrays only changes results.
+otherwise go unnoticed: a flipped bit in weights or arrays only changes results. Run folders
+(:mod:`gardenpath.store.run_folder`), results folders and prepared corpora have one; the latter two
+are written here, by evaluations and by the preparation of corpora, whole or not at all. A table has
+its checksum in its header. Nothing here knows what the files contain.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,7 +34,7 @@ from gardenpath.store.files import (
     swap_folder,
     whole_file,
     write_json,
-)
+)  # fmt: skip
 from gardenpath.util import versions
 
 MANIFEST_FILE = "manifest.json"
@@ -75,12 +79,16 @@ def describe_folder(
     ``packages`` are the libraries whose versions matter; ``about`` is additional information
     (JSON). Hidden files at the top level, such as locks, are ignored.
     """
-    chosen = _all_files(folder) if names is None else list(names)
+    if names is None:
+        files = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
+        shown = [path for path in files if not path.parts[0].startswith(".")]
+        all_names = [path.as_posix() for path in shown if not is_leftover(path)]
+        names = [name for name in all_names if name != MANIFEST_FILE]
     return Manifest(
         kind=kind,
         format=format,
         fingerprint=fingerprint,
-        files={name: record_of(folder / name) for name in chosen},
+        files={name: record_of(folder / name) for name in names},
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=versions(*packages),
         about=dict(about or {}),
@@ -98,13 +106,13 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path, *, kind: str, format: int, remedy: str) -> Manifest:
-    """Read the manifest of a folder of a ``kind``, in this ``format`` or an older one.
+    """Read the manifest of a folder of a ``kind``, in this ``format``.
 
     Error messages end with the ``remedy``.
     """
     path = folder / MANIFEST_FILE
     try:
-        manifest = _from_json(parse_json(path.read_text(encoding="utf-8")))
+        manifest = _read(folder)
     except _UNREADABLE as error:
         raise RunError(f"{path}: the manifest cannot be read ({error}); {remedy}") from error
     if manifest.kind != kind:
@@ -112,7 +120,12 @@ def read_manifest(folder: Path, *, kind: str, format: int, remedy: str) -> Manif
     if manifest.format > format:
         raise RunError(
             f"{path}: was written by a newer version of Gardenpath ({manifest.versions}; format "
-            f"{manifest.format}, but this version reads up to {format}); update Gardenpath"
+            f"{manifest.format}, but this version reads {format}); update Gardenpath"
+        )
+    if manifest.format < format:
+        raise RunError(
+            f"{path}: has format {manifest.format} of a version before 0.2.0, which is no longer "
+            f"read; {remedy}"
         )
     return manifest
 
@@ -120,23 +133,17 @@ def read_manifest(folder: Path, *, kind: str, format: int, remedy: str) -> Manif
 def kind_of_folder(folder: Path) -> str | None:
     """Return the kind named in a folder's manifest; None if there is no readable manifest."""
     try:
-        return _from_json(parse_json((folder / MANIFEST_FILE).read_text(encoding="utf-8"))).kind
+        return _read(folder).kind
     except _UNREADABLE:
         return None
 
 
 def verify_files(
-    folder: Path,
-    manifest: Manifest,
-    *,
-    remedy: str,
-    names: Iterable[str] | None = None,
-    checksums: bool = True,
+    folder: Path, manifest: Manifest, *, remedy: str, names: Iterable[str] | None = None
 ) -> None:
     """Compare files with their manifest: all of them, or those with the given ``names``.
 
-    Comparing sizes is fast; ``checksums`` reads the files. A :class:`RunError` names the first file
-    that is missing or differs, with the ``remedy``.
+    A :class:`RunError` names the first file that is missing or differs, with the ``remedy``.
     """
     for name in manifest.files if names is None else names:
         expected, path = manifest.files.get(name), folder / name
@@ -146,7 +153,7 @@ def verify_files(
             size = path.stat().st_size
             if size != expected.size:
                 problem = f"has {size} bytes instead of {expected.size}"
-            elif checksums and sha256_of(path) != expected.sha256:
+            elif sha256_of(path) != expected.sha256:
                 problem = "does not have the checksum recorded in the manifest"
             else:
                 continue
@@ -155,22 +162,15 @@ def verify_files(
         raise RunError(f"{path}: is damaged: it {problem}; {remedy}")
 
 
-def _all_files(folder: Path) -> list[str]:
-    return [
-        relative.as_posix()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-        and not (relative := path.relative_to(folder)).parts[0].startswith(".")
-        and not is_leftover(path)
-        and relative.as_posix() != MANIFEST_FILE
-    ]
-
-
-def _from_json(content: dict[str, Any]) -> Manifest:
-    files = {
-        _inside(name): FileRecord(int(record["size"]), str(record["sha256"]))
-        for name, record in content["files"].items()
-    }
+def _read(folder: Path) -> Manifest:
+    """Read a manifest; what is none, or names files outside of the folder, raises an error."""
+    content = parse_json((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+    files = {}
+    for name, record in content["files"].items():
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or not path.parts:
+            raise ValueError(f"{name!r} is not a path within the folder")
+        files[name] = FileRecord(int(record["size"]), str(record["sha256"]))
     return Manifest(
         kind=str(content["kind"]),
         format=int(content["format"]),
@@ -182,20 +182,9 @@ def _from_json(content: dict[str, Any]) -> Manifest:
     )
 
 
-def _inside(name: str) -> str:
-    """Raise an error for paths that lead out of the folder."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or not path.parts:
-        raise ValueError(f"{name!r} is not a path within the folder")
-    return name
-
-
 # ----------------------------------------------------------------------------
-# Results folders: replaced as a whole by each evaluation, with a manifest.
-#
-# While an evaluation writes, earlier results remain in place; at the end, the new folder replaces
-# them in one step, so that files of different evaluations are never mixed.
-
+# Results folders: while an evaluation writes, earlier results remain in place; at the end, the new
+# folder replaces them in one step, so that files of different evaluations are never mixed.
 
 RESULTS_KIND = "results"
 RESULTS_FORMAT = 2
@@ -205,19 +194,6 @@ _PACKAGES = ("torch", "numpy", "scipy", "pandas")
 
 # Seconds to wait for another evaluation that writes to the same folder.
 _PATIENCE = 60.0
-
-# For folders without a manifest (older versions): all names of one of these sets must be present …
-_OLD_SIGNS = (
-    {"items.csv", "report.html"},
-    {"items.csv", "statistics"},
-    {"statistics.csv", "report.html"},
-)
-# … and no names other than these.
-_OLD_NAMES = {
-    "constructions.csv", "correlations.csv", "effects.csv", "figures", "items.csv", "lengths.csv",
-    "licensing_by_frequency.csv", "perplexity.csv", "report.html", "sentences.csv", "statistics",
-    "statistics.csv", "summary.csv", "surprisals.tsv", "word_pairs.csv",
-}  # fmt: skip
 
 
 @contextmanager
@@ -253,7 +229,7 @@ def results_folder(
 
 def read_results_manifest(path: Path) -> Manifest:
     """Read the manifest of a results folder."""
-    remedy = "evaluate again"
+    remedy = "move the folder, and evaluate again"
     return read_manifest(path, kind=RESULTS_KIND, format=RESULTS_FORMAT, remedy=remedy)
 
 
@@ -273,28 +249,20 @@ def require_replaceable(path: Path) -> None:
 
 def foreign_files(path: Path) -> list[str]:
     """List the files of a folder that are not results, as relative paths, without hidden files."""
-    names = [one.name for one in sorted(path.iterdir()) if not one.name.startswith(".")]
-    if kind_of_folder(path) == RESULTS_KIND:
-        known = {"manifest.json", *read_results_manifest(path).files}
-        found = (one for one in sorted(path.rglob("*")) if not one.is_dir() or one.is_symlink())
-        relative = [one.relative_to(path) for one in found]
-        return [
-            one.as_posix()
-            for one in relative
-            if one.as_posix() not in known and not any(part.startswith(".") for part in one.parts)
-        ]
-    if any(signs <= set(names) for signs in _OLD_SIGNS):
-        return [name for name in names if name not in _OLD_NAMES]
-    return names
+    if kind_of_folder(path) != RESULTS_KIND:
+        return sorted(file.name for file in path.iterdir() if not file.name.startswith("."))
+    known = {MANIFEST_FILE, *read_results_manifest(path).files}
+    files = (file for file in sorted(path.rglob("*")) if not file.is_dir() or file.is_symlink())
+    relative = [file.relative_to(path) for file in files]
+    shown = [file for file in relative if not any(part.startswith(".") for part in file.parts)]
+    return [file.as_posix() for file in shown if file.as_posix() not in known]
 
 
 # ----------------------------------------------------------------------------
-# The headers of tables: a file beside each table, ``items.csv.meta.json``.
-#
-# Two files cannot be replaced in one step. A header therefore contains the checksum of its table
-# and, until the table is in place, the header of the previous table, too. Whenever a writer is
-# killed, the table has its own header.
-
+# The headers of tables: a JSON file beside each table, ``items.csv.meta.json``. Two files cannot
+# be replaced in one step. A header therefore contains the checksum of its table and, until the
+# table is in place, the header of the previous table, too. Whenever a writer is killed, the table
+# has its own header.
 
 SIDE_CAR = ".meta.json"
 _CHECKSUM = "table_sha256"
@@ -312,7 +280,10 @@ def whole_table(path: Path, header: Mapping[str, Any]) -> Iterator[Path]:
     with whole_file(path) as temporary:
         yield temporary
         content = {**header, _CHECKSUM: sha256_of(temporary)}
-        write_json(side_car(path), {**content, _PREVIOUS: _header_in_place(path)})
+        before = None
+        with contextlib.suppress(OSError, ValueError):
+            before = _header_in_place(path)
+        write_json(side_car(path), {**content, _PREVIOUS: before})
     write_json(side_car(path), content)
 
 
@@ -323,59 +294,47 @@ def write_side_car(path: Path, header: Mapping[str, Any]) -> None:
 
 def read_side_car(path: Path) -> dict[str, Any]:
     """Read the header of a table; a header of another table is refused."""
-    beside = side_car(path)
     try:
-        content = parse_json(beside.read_text(encoding="utf-8"))
+        header = _header_in_place(path)
     except (OSError, ValueError) as error:
         raise InputError(
             f"the header of {path.name} cannot be read: {error}",
-            path=beside,
+            path=side_car(path),
             remedy="keep the table and its header file in the same folder",
         ) from error
-    found = _header_of(path, content)
-    if found is None:
+    if header is None:
         raise InputError(
-            f"is not the header of {path.name} as it is now",
-            path=beside,
+            f"is not of {path.name}: header and table differ (checksum)",
+            path=side_car(path),
             remedy="the table was changed, or one of the files is of another job: write both again",
         )
-    return found
+    return header
 
 
 def _header_in_place(path: Path) -> dict[str, Any] | None:
-    """Return the header of the table that is replaced; None if there is none."""
-    try:
-        return _header_of(path, parse_json(side_car(path).read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return None
-
-
-def _header_of(path: Path, content: Any) -> dict[str, Any] | None:
-    """Return the header that belongs to a table; those of older versions have no checksum."""
+    """Return the header that belongs to a table; None if there is another one beside it."""
+    content = parse_json(side_car(path).read_text(encoding="utf-8"))
     checksum = sha256_of(path)
     for header in (content, content.get(_PREVIOUS) if isinstance(content, dict) else None):
-        if isinstance(header, dict) and header.get(_CHECKSUM, checksum) == checksum:
+        if isinstance(header, dict) and header.get(_CHECKSUM) == checksum:
             return {key: value for key, value in header.items() if key != _PREVIOUS}
     return None
 
 
 # ----------------------------------------------------------------------------
-# Prepared corpora: folders in a cache, one for each corpus and set of preparation settings.
-#
-# The name of a folder is its key (:func:`corpus_key`). Each folder is built once, under a lock,
-# even if several processes need it, and a manifest with checksums reveals damage. While a corpus
-# is built, a hidden folder next to it keeps what was read, so that an interrupted build resumes.
-
+# Prepared corpora: folders in a cache, one for each corpus and set of preparation settings, named
+# by its key. Each is built once, under a lock, even if several processes need it. While a corpus is
+# built, a hidden folder next to it keeps what was read, so that an interrupted build resumes.
 
 CORPUS_KIND = "corpus"
 # Increment whenever the meaning of the content of a prepared corpus changes.
 CORPUS_FORMAT = 2
 
 _LOCKS = ".locks"
-_UNFINISHED = ".unfinished"
 
-# The folders that this process has verified, with the state of their files.
-_verified: dict[Path, list[tuple[str, int, int, int] | None]] = {}
+# The folders that this process has verified, with what changes whenever their files do.
+_FileState = tuple[str, int, int, int] | None
+_verified: dict[Path, list[_FileState]] = {}
 
 
 def corpus_key(**parts: Json) -> str:
@@ -389,13 +348,25 @@ def stored_corpus(cache: Path, key: str, build: Callable[[Path], None]) -> Path:
     If another process is building the same corpus, this process waits for it. All files are
     compared with the manifest, once per process unless they change.
     """
+
+    def build_with_manifest(temporary: Path) -> None:
+        build(temporary)
+        manifest = describe_folder(
+            temporary,
+            kind=CORPUS_KIND,
+            format=CORPUS_FORMAT,
+            fingerprint=key,
+            packages=("numpy", "sentencepiece"),
+        )
+        write_manifest(temporary, manifest)
+
     folder = cache / key
     if not folder.is_dir():
         lock = cache / _LOCKS / f"{key}.lock"
         with locked(lock, what=f"the prepared corpus {folder}", wait=FOREVER):
             if not folder.is_dir():
                 remove_leftovers(cache, key)
-                build_folder(folder, lambda temporary: _build(temporary, key, build))
+                build_folder(folder, build_with_manifest)
     verify_corpus(folder)
     return folder
 
@@ -407,7 +378,7 @@ def unfinished_corpus(cache: Path, key: str) -> Iterator[Path]:
     It is kept if the block is interrupted or the system fails, but not if the corpus is at fault:
     a corrected corpus has another key. The caller must hold the lock of the corpus.
     """
-    folder = cache / f".{key}{_UNFINISHED}"
+    folder = cache / f".{key}.unfinished"
     folder.mkdir(parents=True, exist_ok=True)
     try:
         yield folder
@@ -423,32 +394,15 @@ def verify_corpus(folder: Path) -> None:
     """Compare the files of a prepared corpus with its manifest, unless this process has done so."""
     remedy = f"delete {folder}: it is prepared again when needed"
     manifest = read_manifest(folder, kind=CORPUS_KIND, format=CORPUS_FORMAT, remedy=remedy)
-    state = _state(folder, manifest)
-    if _verified.get(folder) != state:
-        verify_files(folder, manifest, remedy=remedy)
-        _verified[folder] = state
-
-
-def _state(folder: Path, manifest: Manifest) -> list[tuple[str, int, int, int] | None]:
-    """Return what changes whenever a file of the folder or its checksum changes."""
-    found: list[tuple[str, int, int, int] | None] = []
+    state: list[_FileState] = []
     for name, record in manifest.files.items():
         try:
             status = (folder / name).stat()
         except OSError:
-            found.append(None)
-            continue
-        found.append((record.sha256, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
-    return found
-
-
-def _build(folder: Path, key: str, build: Callable[[Path], None]) -> None:
-    build(folder)
-    manifest = describe_folder(
-        folder,
-        kind=CORPUS_KIND,
-        format=CORPUS_FORMAT,
-        fingerprint=key,
-        packages=("numpy", "sentencepiece"),
-    )
-    write_manifest(folder, manifest)
+            state.append(None)
+        else:
+            times = status.st_mtime_ns, status.st_ctime_ns
+            state.append((record.sha256, status.st_size, *times))
+    if _verified.get(folder) != state:
+        verify_files(folder, manifest, remedy=remedy)
+        _verified[folder] = state

@@ -1,12 +1,27 @@
-"""Why a training ended without a result: ``failure.json`` in its run folder.
+"""Claim and write run folders: one training at a time, and only over the files of a run.
 
-A killed training leaves none. The file is removed when the training is started again.
+A training (:mod:`gardenpath.runs.training`, and the adoption of models) claims its run folder
+before it prepares anything, begins the run when everything is ready, and finishes it with the final
+results; nobody else writes run folders::
+
+    with claim(folder, config, existing="refuse") as claimed:
+        if claimed.is_done:
+            return
+        ...                                   # prepare the corpus, build the model
+        claimed.begin(config, write_words)    # from here on, the folder contains the new run
+        ...                                   # train; train.log is opened after begin
+        claimed.finish(result)
+
+Why a training ended without a result is kept in ``failure.json``; a killed training leaves none.
+Files that no run wrote are never changed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +29,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import yaml
 
@@ -23,55 +38,41 @@ from gardenpath.safe_text import parse_json
 from gardenpath.store.files import (
     flush_folder,
     flush_tree,
+    is_leftover,
     locked,
     owner_path,
     remove_leftovers,
-    sha256_of,
+    remove_tree,
     whole_file,
     write_json,
     write_text,
 )
-from gardenpath.store.manifest import MANIFEST_FILE, describe_folder, record_of, write_manifest
+from gardenpath.store.manifest import Manifest, describe_folder, record_of, write_manifest
 from gardenpath.store.run_folder import (
+    CHECKPOINT_FILE,
     CONFIG_FILE,
-    MARKER_FILE,
+    DIVERGED_FOLDER,
+    FAILURE_FILE,
+    LOCK_FILE,
+    LOG_FILE,
     METRICS_FILE,
     RESULT_FILE,
     RUN_FORMAT,
     RUN_KIND,
+    START_FILES,
     SUBWORDS_FILE,
     VERSIONS_FILE,
     VOCABULARY_FILE,
     WEIGHTS_FILE,
+    Failure,
+    FailureKind,
     RunFolder,
     epoch_rows,
-    foreign_names,
-    remove_run_files,
-    require_only_this_run,
-    upgraded,
+    stored_config,
 )
 from gardenpath.util import versions
 
-FailureKind = Literal["diverged", "error", "interrupted", "unknown"]
-
 _LONGEST_MESSAGE = 1000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failure:
-    """The end of a training; ``message`` is one line, ``time`` is in ISO format.
-
-    The kind of a failure whose file is damaged is unknown.
-    """
-
-    kind: FailureKind
-    message: str
-    step: int | None
-    time: str
-
-    def said_of(self, folder: RunFolder) -> str:
-        """Return the message for a text that already names the folder."""
-        return self.message.removeprefix(f"{folder.path}: ")
 
 
 def write_failure(
@@ -79,36 +80,12 @@ def write_failure(
 ) -> None:
     """Write why the training of a run folder ended."""
     line = " ".join(message.split())[:_LONGEST_MESSAGE]
-    time = datetime.now(UTC).isoformat(timespec="seconds")
-    failure = Failure(kind=kind, message=line, step=step, time=time)
-    write_json(folder.failure_path, asdict(failure))
+    failure = Failure(kind=kind, message=line, step=step, time=_now())
+    write_json(folder / FAILURE_FILE, asdict(failure))
 
 
-def read_failure(folder: RunFolder) -> Failure | None:
-    """Return why the training ended; None if it did not fail."""
-    path = folder.failure_path
-    try:
-        content = parse_json(path.read_text(encoding="utf-8"))
-        step = content["step"]
-        failure = Failure(
-            kind=content["kind"],
-            message=" ".join(str(content["message"]).split()),
-            step=None if step is None else int(step),
-            time=str(content["time"]),
-        )
-        if failure.kind not in get_args(FailureKind):
-            raise ValueError(f"{failure.kind!r} is not a kind of failure")
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
-        message = f"{path.name} cannot be read ({error})"
-        return Failure(kind="unknown", message=message, step=None, time="")
-    return failure
-
-
-def clear_failure(folder: RunFolder) -> None:
-    """Remove the failure of an earlier attempt."""
-    folder.failure_path.unlink(missing_ok=True)
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @contextmanager
@@ -134,43 +111,27 @@ def _described(error: BaseException) -> tuple[FailureKind, str, int | None]:
     return "interrupted", f"{type(error).__name__} {error}", None
 
 
-# ----------------------------------------------------------------------------
-# Claim and write run folders: one training at a time, and only over the files of a run.
-#
-# A training claims its run folder before it prepares anything, begins the run when everything is
-# ready, and finishes it with the final results::
-#
-#     with claim(folder, config, existing="refuse") as claimed:
-#         if claimed.is_done:
-#             return
-#         ...                                   # prepare the corpus, build the model
-#         claimed.begin(config, write_words)    # from here on, the folder contains the new run
-#         ...                                   # train; train.log is opened after begin
-#         claimed.finish(result)
-
+# ---- Claim, begin and finish
 
 # Packages that the numbers of a model may depend on.
 _PACKAGES = ("torch", "pytorch-lightning", "numpy", "sentencepiece")
 
 # Files whose checksums are in the manifest of a finished run.
-_VERIFIED = (
-    CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE, WEIGHTS_FILE, METRICS_FILE, VERSIONS_FILE,
-)  # fmt: skip
+_VERIFIED = (*START_FILES, WEIGHTS_FILE, METRICS_FILE, VERSIONS_FILE)
 
 # What to do with a run that is in the folder already: leave it alone if it is finished and continue
 # it if not (skip), do the same but continue a finished run to more epochs (resume), replace it
 # (overwrite), or raise an error (refuse).
 Existing = Literal["skip", "resume", "overwrite", "refuse"]
 
-# Settings that may change when a run is resumed, because they do not affect its result. Older
-# versions stored resume and overwrite, which existing= has replaced.
-_FREE_TO_CHANGE = ("existing", "resume", "overwrite", "run_dir", "paths", "logger",
-                   "trainer.progress", "trainer.checkpoint_steps")  # fmt: skip
+# Settings that may change when a run is resumed, because they do not affect its result.
+_FREE_TO_CHANGE = (
+    "existing", "run_dir", "paths", "logger", "trainer.progress", "trainer.checkpoint_steps",
+)  # fmt: skip
 # The same, if the run is unfinished or can be continued to more epochs.
 _EPOCHS = "trainer.max_epochs"
 _INSTEAD = "replace it with existing=overwrite, or choose another run_dir="
-# Settings that older runs do not have, with the value that they would have had.
-_ADDED_LATER = {"model.network.output": "full"}
+_MOST_SHOWN = 8
 
 
 @dataclass(kw_only=True)
@@ -214,28 +175,31 @@ class ClaimedRun:
         killed at any point, the folder either contains one complete run or is marked as a run
         folder without a run.
         """
-        folder = self.folder
-        temporary = Path(tempfile.mkdtemp(dir=folder.path, prefix=".begin.", suffix=".part"))
+        path = self.folder.path
+        temporary = Path(tempfile.mkdtemp(dir=path, prefix=".begin.", suffix=".part"))
         try:
             write_words(temporary)
-            _write_start(temporary, config, corpus)
+            text = yaml.safe_dump(stored_config(config), allow_unicode=True, sort_keys=False)
+            write_text(temporary / VERSIONS_FILE, versions(*_PACKAGES) + "\n")
+            write_text(temporary / CONFIG_FILE, text)
             flush_tree(temporary)
+            about = {"begun": _now()} | ({} if corpus is None else {"corpus": corpus})
+            manifest = _described_run(temporary, START_FILES, about=about)
             if self.continues:
-                _require_same_vocabulary(folder, temporary / VOCABULARY_FILE)
-                _require_same_corpus(folder, corpus)
-                # A finished run that is continued is unfinished, and its files change from here on.
-                for path in (folder.result_path, folder.path / MANIFEST_FILE):
-                    path.unlink(missing_ok=True)
-            elif folder.is_marked:
+                _require_same_words(self.folder, temporary / VOCABULARY_FILE, corpus)
+                (path / RESULT_FILE).unlink(missing_ok=True)
+            elif self.folder.is_marked:
                 if self.existing == "overwrite":
-                    require_only_this_run(folder.path)
-                (temporary / MARKER_FILE).replace(folder.marker_path)
-                remove_run_files(folder.path)
+                    _require_only_this_run(path)
+                _remove_run_files(path)
+            # While files are replaced, none of them is listed, so that no checksum is ever wrong.
+            write_manifest(path, replace(manifest, files={}))
             # The configuration comes last, because it marks the run as begun.
-            for path in sorted(temporary.iterdir(), key=lambda one: one.name == CONFIG_FILE):
-                path.replace(folder.path / path.name)
-            clear_failure(folder)
-            flush_folder(folder.path)
+            for new in sorted(temporary.iterdir(), key=lambda file: file.name == CONFIG_FILE):
+                new.replace(path / new.name)
+            write_manifest(path, manifest)
+            (path / FAILURE_FILE).unlink(missing_ok=True)
+            flush_folder(path)
             self.has_begun = True
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -246,23 +210,33 @@ class ClaimedRun:
         ``files`` are those of a model that was adopted; None stands for those of a training.
         """
         folder = self.folder
-        with whole_file(folder.result_path) as temporary:
+        before = folder.manifest()
+        with whole_file(folder / RESULT_FILE) as temporary:
             text = json.dumps(dict(result), ensure_ascii=False, indent=1) + "\n"
             temporary.write_text(text, encoding="utf-8")
-            manifest = describe_folder(
+            manifest = _described_run(
                 folder.path,
-                kind=RUN_KIND,
-                format=RUN_FORMAT,
+                (*_VERIFIED, *(files or ())),
+                about=before.about if before else {},
                 fingerprint=folder.fingerprint(files),
-                packages=_PACKAGES,
-                names=[
-                    name
-                    for name in dict.fromkeys([*_VERIFIED, *(files or ())])
-                    if (folder.path / name).is_file()
-                ],
             )
             recorded = {**manifest.files, RESULT_FILE: record_of(temporary)}
             write_manifest(folder.path, replace(manifest, files=recorded))
+
+
+def _described_run(
+    path: Path, names: Sequence[str], *, about: Mapping[str, Any], fingerprint: str = ""
+) -> Manifest:
+    """Describe the files of a run that are there; its fingerprint is known at the end."""
+    return describe_folder(
+        path,
+        kind=RUN_KIND,
+        format=RUN_FORMAT,
+        fingerprint=fingerprint,
+        packages=_PACKAGES,
+        about=about,
+        names=[name for name in dict.fromkeys(names) if (path / name).is_file()],
+    )
 
 
 @contextmanager
@@ -280,13 +254,13 @@ def claim(
     """
     path = folder.path
     _require_free(folder, config, existing)
-    created = [one for one in (path, *path.parents) if not one.exists()]
+    created = [place for place in (path, *path.parents) if not place.exists()]
     remedy = "wait until it ends, stop it, or choose another run_dir="
-    with locked(folder.lock_path, what=f"the run folder {path}", remedy=remedy):
+    with locked(folder / LOCK_FILE, what=f"the run folder {path}", remedy=remedy):
         try:
             # Checked again, because another training may have ended before the lock was acquired.
             extends = _require_free(folder, config, existing)
-            for place in (path, folder.checkpoint_path.parent, folder.diverged_path):
+            for place in (path, (folder / CHECKPOINT_FILE).parent, folder / DIVERGED_FOLDER):
                 remove_leftovers(place)
             claimed = ClaimedRun(folder=folder, existing=existing, extends=extends)
             claimed.has_begun = claimed.continues
@@ -301,154 +275,106 @@ def _require_free(folder: RunFolder, config: Mapping[str, Any], existing: Existi
     if path.exists() and not path.is_dir():
         raise RunError(f"{path}: is a file; a run needs a folder: choose another run_dir=")
     if not folder.is_marked:
-        _require_empty(path)
+        if foreign := _foreign_names(path):
+            more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
+            raise RunError(
+                f"{path}: is not a run folder, and not empty ({', '.join(foreign[:3])}{more}); "
+                "choose another run_dir=, or move these files"
+            )
     elif existing == "overwrite":
-        require_only_this_run(path)
-    elif folder.is_begun and existing == "refuse":
-        raise RunError(f"{path} contains {_found_there(folder, upgraded(config))}")
+        _require_only_this_run(path)
     elif folder.is_begun:
-        return _require_same_run(folder, upgraded(config), existing)
+        return _may_go_on(folder, stored_config(config), existing)
     return False
 
 
-def _found_there(folder: RunFolder, config: dict[str, Any]) -> str:
-    """Say what run is in a folder, in which settings it differs, and what can be done."""
-    instead = _INSTEAD
-    state = "a finished run" if folder.is_finished else "an unfinished run"
+def _may_go_on(folder: RunFolder, config: dict[str, Any], existing: Existing) -> bool:
+    """Raise an error if the run is refused; return whether a finished one is continued.
+
+    The message says what run is there, in which settings it differs, and what can be done.
+    """
     before = folder.config()
+    is_finished = folder.is_finished
     different = _differences(before, config)
-    named = f"{state}{_in_which(different, before, config)}"
-    if different == [_EPOCHS] and folder.is_finished:
-        return f"{named}; {_about_epochs(before, config)}{instead}"
-    if different and (folder.is_finished or different != [_EPOCHS]):
-        return f"{named}; {instead}"
-    if folder.is_finished:
-        return f"{named} with these settings; leave it as it is (existing=skip), {instead}"
-    return f"{named}; continue it with existing=resume, {instead}"
-
-
-def _in_which(different: Sequence[str], before: Any, now: Any) -> str:
-    """Name the settings that differ, with the values of the run and those of now."""
-    if not different:
-        return ""
-    shown = [f"{one} ({_value(before, one)}, now {_value(now, one)})" for one in different[:8]]
-    more = f" and {len(different) - 8} more" if len(different) > 8 else ""
-    return f" with other settings: {', '.join(shown)}{more}"
+    may_extend = is_cosine = False
+    if _EPOCHS in different:
+        # Cosine schedules depend on the number of epochs from the first step on.
+        is_cosine = config.get("model", {}).get("optimiser", {}).get("schedule") == "cosine"
+        is_longer = config["trainer"]["max_epochs"] > before["trainer"]["max_epochs"]
+        may_extend = is_longer and not is_cosine
+    is_free = not is_finished or (existing == "resume" and may_extend)
+    left = [name for name in different if name != _EPOCHS or not is_free]
+    if existing != "refuse" and not left:
+        if not (different and is_finished):
+            return False
+        # A run that stopped before its last epoch gains nothing from a higher limit. An n-gram
+        # model has no epochs at all.
+        return len(epoch_rows(folder)) >= int(before["trainer"]["max_epochs"])
+    remedy = _INSTEAD
+    if different == [_EPOCHS] and is_finished:
+        if may_extend:
+            remedy = f"train it for more epochs with existing=resume, {_INSTEAD}"
+        elif is_cosine:
+            remedy = (
+                "it cannot be continued, because schedule=cosine depends on the number of epochs "
+                f"from the first step on: {_INSTEAD}"
+            )
+    elif not different and is_finished:
+        remedy = f"leave it as it is (existing=skip), {_INSTEAD}"
+    elif existing == "refuse" and not left:
+        remedy = f"continue it with existing=resume, {_INSTEAD}"
+    state = "a finished run" if is_finished else "an unfinished run"
+    with_which = " with these settings" if not different and is_finished else ""
+    if different:
+        shown = ", ".join(
+            f"{name} ({_value(before, name)}, now {_value(config, name)})"
+            for name in different[:_MOST_SHOWN]
+        )
+        more = f" and {len(different) - _MOST_SHOWN} more" * (len(different) > _MOST_SHOWN)
+        with_which = f" with other settings: {shown}{more}"
+    raise RunError(f"{folder.path} contains {state}{with_which}; {remedy}")
 
 
 def _value(config: Any, name: str) -> str:
     for key in name.split("."):
         config = config.get(key) if isinstance(config, dict) else None
-    return str(_ADDED_LATER.get(name, "null") if config is None else config)
-
-
-def _require_same_run(folder: RunFolder, config: dict[str, Any], existing: Existing) -> bool:
-    """Raise an error if the run has other settings; return whether a finished one is continued."""
-    before = folder.config()
-    different = _differences(before, config)
-    has_other_epochs = _EPOCHS in different
-    if has_other_epochs and (not folder.is_finished or _may_extend(before, config, existing)):
-        different.remove(_EPOCHS)
-    if not different:
-        return has_other_epochs and folder.is_finished and not _has_stopped_early(folder, before)
-    about = _about_epochs(before, config) if different == [_EPOCHS] else ""
-    state = "a finished run" if folder.is_finished else "an unfinished run"
-    raise RunError(
-        f"{folder.path} contains {state}{_in_which(different, before, config)}; {about}{_INSTEAD}"
-    )
-
-
-def _about_epochs(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """Say whether a finished run can be trained for other epochs."""
-    if _may_extend(before, now, "resume"):
-        return "train it for more epochs with existing=resume, "
-    if _is_cosine(now):
-        return (
-            "it cannot be continued, because schedule=cosine depends on the number of epochs from "
-            "the first step on: "
-        )
-    return ""
-
-
-def _may_extend(before: dict[str, Any], now: dict[str, Any], existing: Existing) -> bool:
-    """Whether a finished run may be continued: only to more epochs, with a constant or plateau
-    schedule, because schedule=cosine depends on the number of epochs from the first step on."""
-    is_more = now["trainer"]["max_epochs"] > before["trainer"]["max_epochs"]
-    return existing == "resume" and is_more and not _is_cosine(now)
-
-
-def _is_cosine(config: dict[str, Any]) -> bool:
-    return bool(config.get("model", {}).get("optimiser", {}).get("schedule") == "cosine")
-
-
-def _has_stopped_early(folder: RunFolder, before: dict[str, Any]) -> bool:
-    """Whether a run ended before its last epoch, so that a higher limit changes nothing."""
-    # An n-gram model has no epochs at all.
-    return bool(len(epoch_rows(folder)) < before["trainer"]["max_epochs"])
-
-
-def _require_empty(path: Path) -> None:
-    if foreign := foreign_names(path):
-        more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
-        raise RunError(
-            f"{path}: is not a run folder, and not empty ({', '.join(foreign[:3])}{more}); choose "
-            "another run_dir=, or move these files"
-        )
+    return "null" if config is None else str(config)
 
 
 def _remove_empty(folder: RunFolder, created: list[Path]) -> None:
     """Remove a folder that was created only for its lock, and its newly created parents."""
-    path, lock = folder.path, folder.lock_path
+    path, lock = folder.path, folder / LOCK_FILE
     own = {lock, owner_path(lock)}
     if path not in created or not path.is_dir() or set(path.iterdir()) - own:
         return
     for file in own:
         file.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # another process has written there in the meantime
+        for place in created:
+            place.rmdir()
+
+
+def _require_same_words(folder: RunFolder, new: Path, corpus: str | None) -> None:
+    """Raise an error if the vocabulary or the corpus is not that with which a run began."""
+    path = folder / VOCABULARY_FILE
     try:
-        for one in created:
-            one.rmdir()
-    except OSError:
-        return  # another process has written there in the meantime
-
-
-def _write_start(folder: Path, config: Mapping[str, Any], corpus: str | None) -> None:
-    text = yaml.safe_dump(upgraded(config), allow_unicode=True, sort_keys=False)
-    write_text(folder / VERSIONS_FILE, versions(*_PACKAGES) + "\n")
-    write_text(folder / CONFIG_FILE, text)
-    created = datetime.now(UTC).isoformat(timespec="seconds")
-    # An unfinished run has no manifest: its marker has the checksums of what does not change.
-    names = (CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE)
-    files = {name: sha256_of(folder / name) for name in names if (folder / name).is_file()}
-    marker = {"kind": RUN_KIND, "format": RUN_FORMAT, "created": created, "files": files}
-    marker |= {} if corpus is None else {"corpus": corpus}
-    write_json(folder / MARKER_FILE, marker)
-
-
-def _require_same_vocabulary(folder: RunFolder, new: Path) -> None:
-    try:
-        before = parse_json(folder.vocabulary_path.read_text(encoding="utf-8"))
+        before = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RunError(
-            f"{folder.vocabulary_path}: cannot be read ({error}); copy the run folder again, or "
-            "start over with existing=overwrite"
+            f"{path}: cannot be read ({error}); copy the run folder again, or start over with "
+            "existing=overwrite"
         ) from error
+    manifest = folder.manifest()
+    known = manifest.about.get("corpus") if manifest else None
+    what = ""
     if before != parse_json(new.read_text(encoding="utf-8")):
+        what = "the vocabulary of the corpus has changed"
+    elif known is not None and corpus is not None and known != corpus:
+        what = "the corpus, or the way it is prepared, has changed"
+    if what:
         raise RunError(
-            f"{folder.path}: the vocabulary of the corpus has changed since the run began; "
-            "restore the corpus, or start over with existing=overwrite"
-        )
-
-
-def _require_same_corpus(folder: RunFolder, corpus: str | None) -> None:
-    """Raise an error if the corpus is not that of the run; older versions did not record it."""
-    try:
-        before = parse_json(folder.marker_path.read_text(encoding="utf-8")).get("corpus")
-    except (OSError, ValueError, AttributeError):
-        return  # the marker is verified elsewhere
-    if before is not None and corpus is not None and before != corpus:
-        raise RunError(
-            f"{folder.path}: the corpus, or the way it is prepared, has changed since the run "
-            "began; restore the corpus, or start over with existing=overwrite"
+            f"{folder.path}: {what} since the run began; restore the corpus, or start over with "
+            "existing=overwrite"
         )
 
 
@@ -457,13 +383,88 @@ def _differences(before: Any, now: Any, name: str = "") -> list[str]:
     if name in _FREE_TO_CHANGE:
         return []
     if not (isinstance(before, dict) and isinstance(now, dict)):
-        known = _ADDED_LATER.get(name) if before is None else before
-        return [] if known == now else [name]
-    keys = list(dict.fromkeys([*before, *now]))
+        return [] if before == now else [name]
     return [
         different
-        for key in keys
+        for key in dict.fromkeys([*before, *now])
         for different in _differences(
             before.get(key), now.get(key), f"{name}.{key}" if name else str(key)
         )
     ]
+
+
+# ---- Recognise the files that a run wrote, and remove them without touching others
+
+# In order of removal: without a result, a run is unfinished; without a configuration, not begun.
+# The manifest is not included because it is replaced.
+_FILES = (
+    RESULT_FILE, CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE, VERSIONS_FILE,
+    VOCABULARY_FILE, SUBWORDS_FILE, LOG_FILE, CHECKPOINT_FILE, FAILURE_FILE,
+)  # fmt: skip
+
+# Folder that the logger writes within a run folder.
+_WANDB = "wandb"
+_WANDB_NAMES = ("run-*", "offline-run-*", "latest-run", "debug.log", "debug-internal.log")
+
+# Files of a loss that was infinite.
+_DIVERGED_NAMES = ("batch*.safetensors", "sentences*.txt")
+
+
+def _foreign_names(folder: Path) -> list[str]:
+    """List the files of a folder without a run, except those of a training that has not begun."""
+    if not folder.is_dir():
+        return []
+    own = {LOCK_FILE, owner_path(folder / LOCK_FILE).name, LOG_FILE}
+    return [
+        path.name
+        for path in sorted(folder.iterdir())
+        if path.name not in own and not is_leftover(path)
+    ]
+
+
+def _require_only_this_run(folder: Path) -> None:
+    """Refuse to replace a run in or above the working directory, or above other runs."""
+    place = folder.resolve()
+    if Path.cwd().resolve().is_relative_to(place):
+        raise RunError(
+            f"{folder}: existing=overwrite is refused for the working directory and folders that "
+            "contain it; choose another run_dir="
+        )
+    if other := _run_below(folder):
+        raise RunError(
+            f"{folder}: existing=overwrite is refused because the folder contains another run "
+            f"({other}); choose another run_dir=, or move that run"
+        )
+
+
+def _remove_run_files(folder: Path) -> None:
+    """Remove the files of a run by their names, and leave all other files in place."""
+    for name in _FILES:
+        # A folder of such a name does not belong to the run.
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            (folder / name).unlink()
+    checkpoints, wandb = (folder / CHECKPOINT_FILE).parent, folder / _WANDB
+    diverged = folder / DIVERGED_FOLDER
+    remove_leftovers(checkpoints)
+    _remove_matching(wandb, _WANDB_NAMES)
+    _remove_matching(diverged, _DIVERGED_NAMES)
+    for place in (checkpoints, wandb, diverged):
+        with contextlib.suppress(OSError):  # absent, or not empty
+            place.rmdir()
+
+
+def _remove_matching(folder: Path, patterns: tuple[str, ...]) -> None:
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    remove_leftovers(folder)
+    for path in sorted(folder.iterdir()):
+        if any(fnmatch.fnmatchcase(path.name, pattern) for pattern in patterns):
+            remove_tree(path)
+
+
+def _run_below(folder: Path) -> Path | None:
+    for root, below, _ in os.walk(folder):
+        below[:] = [name for name in below if not is_leftover(Path(name))]
+        if Path(root) != folder and RunFolder(Path(root)).is_marked:
+            return Path(root)
+    return None

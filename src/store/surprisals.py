@@ -1,8 +1,13 @@
-"""Numbers of a search in the surprisal store, packed.
+"""A store of computed surprisals, in one SQLite file for all models, and scoring through it.
 
-Columns are a JSON list of names and, one column after another, little-endian float64 values of the
-words and the end. Deviations are little-endian float32 values, word by word: a standard error needs
-no more digits, and there are as many deviations of a word as replicates.
+An entry contains the log probabilities of the words of one sentence and of its end, under one model
+key, which identifies everything that determines the numbers. Whoever scores sentences calls
+:func:`score_through`, so that none is computed twice; several processes may read and write the
+file at once. Every row has a checksum; a damaged row raises an error and never yields a number.
+
+The file uses SQLite's write-ahead log, which requires a local disk. On network file systems, and
+wherever that log cannot be used, SQLite's older rollback journal is used instead; it is slower but
+works on file systems with POSIX locks.
 """
 
 from __future__ import annotations
@@ -10,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import math
 import signal
 import sqlite3
 import struct
@@ -25,76 +31,6 @@ from gardenpath.safe_text import parse_json
 from gardenpath.store.files import canonical, digest, is_network, locked, whole_file
 from gardenpath.store.tables import SURPRISAL_SE
 from gardenpath.util import Words, bits
-
-_DEVIATION_BYTES = 4
-
-
-def packed_columns(
-    columns: Mapping[str, Sequence[float]], length: int
-) -> tuple[str | None, bytes | None]:
-    """Return names and values of columns of ``length`` values each; None if there are none."""
-    if not columns:
-        return None, None
-    for name, values in columns.items():
-        if len(values) != length:
-            raise ValueError(f"column {name} has {len(values)} values, not {length}")
-    flat = [value for values in columns.values() for value in values]
-    return json.dumps(list(columns)), struct.pack(f"<{len(flat)}d", *flat)
-
-
-def unpacked_columns(
-    names: str | None, values: bytes | None, length: int
-) -> dict[str, tuple[float, ...]]:
-    """Return columns from their names and values; raises ValueError or struct.error."""
-    if names is None and values is None:
-        return {}
-    if names is None or values is None:
-        raise ValueError("columns without names, or names without columns")
-    found = parse_json(names, any_string=True)
-    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
-        raise ValueError("names of columns are not a list of texts")
-    flat = struct.unpack(f"<{len(found) * length}d", values)
-    columns = {name: flat[n * length : (n + 1) * length] for n, name in enumerate(found)}
-    if len(columns) != len(found) or not columns:
-        raise ValueError("a column occurs twice, or there is none")
-    return columns
-
-
-def packed_deviations(deviations: Sequence[Sequence[float]] | None, length: int) -> bytes | None:
-    """Return ``length`` rows of deviations, in single precision."""
-    if deviations is None:
-        return None
-    if len(deviations) != length or len(set(map(len, deviations))) != 1:
-        raise ValueError(f"deviations are not {length} rows of as many replicates each")
-    flat = [value for row in deviations for value in row]
-    return struct.pack(f"<{len(flat)}f", *flat)
-
-
-def unpacked_deviations(blob: bytes | None, length: int) -> list[tuple[float, ...]] | None:
-    """Return ``length`` rows of deviations; raises ValueError or struct.error."""
-    if blob is None:
-        return None
-    replicates, rest = divmod(len(blob), _DEVIATION_BYTES * length)
-    if rest:
-        raise ValueError("deviations are not as many for each word")
-    flat = struct.unpack(f"<{replicates * length}f", blob)
-    return [flat[n * replicates : (n + 1) * replicates] for n in range(length)]
-
-
-# ----------------------------------------------------------------------------
-# A store of computed surprisals, in one SQLite file for all models.
-#
-# An entry contains the log probabilities of the words of one sentence and of its end, under one
-# model key. The key identifies everything that determines the numbers: the model and its search
-# settings. All tasks share the file, and several processes may read and write it at once. Every
-# row has a checksum; a damaged row raises an error and never yields a number. Files of version 1,
-# whose entries have no columns and deviations, are read as they are; the first writer adds these,
-# in one transaction, and their rows remain valid.
-#
-# The file uses SQLite's write-ahead log, which requires a local disk. On network file systems (see
-# :func:`files.is_network`), and wherever the write-ahead log cannot be used, SQLite's older
-# rollback journal is used instead; it is slower but works on file systems with POSIX locks.
-
 
 STORE_VERSION = 2
 
@@ -119,32 +55,14 @@ CREATE TABLE surprisals (
 )
 """
 
-# From version 1 to 2.
-_UPGRADE = (
-    "ALTER TABLE surprisals ADD COLUMN column_names TEXT",
-    "ALTER TABLE surprisals ADD COLUMN column_values BLOB",
-    "ALTER TABLE surprisals ADD COLUMN deviations BLOB",
-    "PRAGMA user_version=2",
+_FIELDS = (
+    "model_key, sentence, log_probs, remedy, parses, checksum, column_names, column_values, "
+    "deviations"
 )
-
-_PUT = """
-INSERT OR REPLACE INTO surprisals
-    (model_key, sentence, log_probs, remedy, parses, checksum, column_names, column_values,
-     deviations)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-
-# What is read of files of each version.
-_OLD_FIELDS = "model_key, sentence, log_probs, remedy, parses, checksum"
-_FIELDS = {
-    1: f"{_OLD_FIELDS}, NULL, NULL, NULL",
-    2: f"{_OLD_FIELDS}, column_names, column_values, deviations",
-}
-
-_GET = "SELECT {} FROM surprisals WHERE model_key = ? AND sentence IN ({})"
-
-_NEXT = """
-SELECT {} FROM surprisals
+_PUT = f"INSERT OR REPLACE INTO surprisals ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_GET = f"SELECT {_FIELDS} FROM surprisals WHERE model_key = ? AND sentence IN ({{}})"
+_NEXT = f"""
+SELECT {_FIELDS} FROM surprisals
 WHERE (model_key, sentence) > (?, ?) ORDER BY model_key, sentence LIMIT ?
 """
 
@@ -175,7 +93,7 @@ class Stored:
     parses with their shares, if requested. A search also gives ``columns``: further numbers of the
     words and the end, by name (``SEARCH_COLUMNS`` of :mod:`gardenpath.store.tables`). A search with
     replicates gives ``deviations``: for each word and the end, by how many bits the surprisal of
-    each replicate deviates from the reported one (:mod:`gardenpath.eval.search.replicates`).
+    each replicate deviates from the reported one (:mod:`replicates`).
     """
 
     log_probs: Sequence[float]
@@ -219,24 +137,24 @@ class SurprisalStore:
         keys = [_sentence_key(words) for words in dict.fromkeys(map(tuple, sentences))]
         if not keys or not self.path.exists():
             return {}
-        with self._opened("BEGIN") as (connection, version):
-            return self._found(connection, version, model_key, keys)
+        with self._opened("BEGIN") as connection:
+            return self._entries(connection, model_key, keys)
 
-    def _found(
-        self, connection: sqlite3.Connection, version: int, model_key: str, keys: Sequence[str]
+    def _entries(
+        self, connection: sqlite3.Connection, model_key: str, keys: Sequence[str]
     ) -> dict[Words, Stored]:
-        found: dict[Words, Stored] = {}
+        entries: dict[Words, Stored] = {}
         wanted = set(keys)
         for begin in range(0, len(keys), _PER_SELECT):
             some = keys[begin : begin + _PER_SELECT]
-            select = _GET.format(_FIELDS[version], ",".join("?" * len(some)))
+            select = _GET.format(",".join("?" * len(some)))
             for row in connection.execute(select, (model_key, *some)):
                 words, stored = self._checked(row)
                 # A damaged index leads to a valid row of another model or sentence.
                 if row[0] != model_key or row[1] not in wanted:
                     raise self._damaged("the index names a wrong row")
-                found[words] = stored
-        return found
+                entries[words] = stored
+        return entries
 
     def put(self, model_key: str, scored: Mapping[Words, Stored]) -> None:
         """Add sentences in one transaction: all of them or, if the process is killed, none.
@@ -250,12 +168,9 @@ class SurprisalStore:
             return
         if not self.path.exists():
             self._create()
-        with self._opened("BEGIN IMMEDIATE") as (connection, version):
-            if version < STORE_VERSION:
-                for statement in _UPGRADE:
-                    connection.execute(statement)
+        with self._opened("BEGIN IMMEDIATE") as connection:
             keys = [row[1] for row in rows.values()]
-            for words, old in self._found(connection, STORE_VERSION, model_key, keys).items():
+            for words, old in self._entries(connection, model_key, keys).items():
                 kept = _joined(old, scored[words])
                 if kept is old:
                     del rows[words]
@@ -270,7 +185,12 @@ class SurprisalStore:
         Entries of this file are kept unless the others say more, as in :meth:`put`.
         """
         count = 0
-        for rows in other._all_rows():
+        last = ("", "")
+        while True:
+            with other._opened("BEGIN") as connection:
+                rows = connection.execute(_NEXT, (*last, _PER_SELECT)).fetchall()
+            if not rows:
+                return count
             by_model: dict[str, dict[Words, Stored]] = {}
             for row in rows:
                 words, stored = other._checked(row)
@@ -278,26 +198,11 @@ class SurprisalStore:
             for model_key, scored in by_model.items():
                 self.put(model_key, scored)
             count += len(rows)
-        return count
-
-    def _all_rows(self) -> Iterator[list[_Row]]:
-        """Yield all rows, some at a time, in the order of their keys."""
-        last = ("", "")
-        while True:
-            with self._opened("BEGIN") as (connection, version):
-                select = _NEXT.format(_FIELDS[version])
-                rows = connection.execute(select, (*last, _PER_SELECT)).fetchall()
-            if not rows:
-                return
-            yield rows
             last = rows[-1][:2]
 
     @contextmanager
-    def _opened(self, begin: str) -> Iterator[tuple[sqlite3.Connection, int]]:
-        """Yield a connection in a transaction, and the version of the file.
-
-        Both are of one moment, although other processes may be upgrading the file.
-        """
+    def _opened(self, begin: str) -> Iterator[sqlite3.Connection]:
+        """Yield a connection in a transaction, if the file is of the version that is read here."""
         uri = f"file:{quote(str(self.path.absolute()))}?mode=rw"
         with self._explained():
             connection = sqlite3.connect(
@@ -309,14 +214,16 @@ class SurprisalStore:
                     # A kill loses nothing; a power failure may lose the last transactions.
                     connection.execute("PRAGMA synchronous=NORMAL")
                 connection.execute(begin)
-                yield connection, self._require_known(connection)
+                yield connection
 
-    def _require_known(self, connection: sqlite3.Connection) -> int:
-        """Return the version of the file; raise an error if it is not one that can be read."""
-        version: int = _value(connection, "PRAGMA user_version")
-        if _value(connection, "PRAGMA application_id") != _APPLICATION or version < 1:
+    def _require_known(self, connection: sqlite3.Connection) -> None:
+        version = _value(connection, "PRAGMA user_version")
+        is_ours = _value(connection, "PRAGMA application_id") == _APPLICATION and version >= 1
+        if not is_ours or version < STORE_VERSION:
             raise InputError(
-                "is not a file of surprisals",
+                "is a file of surprisals of a version before 0.2.0, which is no longer read"
+                if is_ours
+                else "is not a file of surprisals",
                 path=self.path,
                 remedy=f"{self._delete}, or set another paths.surprisals=",
             )
@@ -327,7 +234,6 @@ class SurprisalStore:
                 path=self.path,
                 remedy="update Gardenpath, or set another paths.surprisals=",
             )
-        return version
 
     def _create(self) -> None:
         """Create the file under a lock, so that it appears complete and only once."""
@@ -337,8 +243,17 @@ class SurprisalStore:
                 return
             for name in self._companions:  # left by a deleted file
                 name.unlink(missing_ok=True)
-            with self._explained(), whole_file(self.path) as temporary:
-                _write_schema(temporary)
+            with (
+                self._explained(),
+                whole_file(self.path) as temporary,
+                closing(sqlite3.connect(temporary, isolation_level=None)) as connection,
+            ):
+                if not is_network(temporary):
+                    with contextlib.suppress(sqlite3.OperationalError):
+                        connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute(_TABLE)
+                connection.execute(f"PRAGMA application_id={_APPLICATION}")
+                connection.execute(f"PRAGMA user_version={STORE_VERSION}")
 
     @property
     def _companions(self) -> tuple[Path, ...]:
@@ -357,16 +272,17 @@ class SurprisalStore:
         try:
             model_key, sentence, blob, remedy, parses, checksum, names, values, deviations = row
             words = tuple(parse_json(sentence, any_string=True))
-            parts = (model_key, sentence, blob, remedy, parses, names, values, deviations)
-            if checksum != _checksum(*parts):
+            if checksum != _checksum(
+                model_key, sentence, blob, remedy, parses, names, values, deviations
+            ):
                 raise ValueError("wrong checksum")
             length = len(words) + 1
             return words, Stored(
                 struct.unpack(f"<{length}d", blob),
                 remedy,
                 None if parses is None else parse_json(parses, any_string=True),
-                unpacked_columns(names, values, length),
-                unpacked_deviations(deviations, length),
+                _unpacked_columns(names, values, length),
+                _unpacked_deviations(deviations, length),
             )
         except (ValueError, TypeError, AttributeError, struct.error) as error:
             raise self._damaged(str(error)) from error
@@ -393,16 +309,6 @@ class SurprisalStore:
         return InputError(f"is damaged: {problem}", path=self.path, remedy=self._delete)
 
 
-def _write_schema(path: Path) -> None:
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        if not is_network(path):
-            with contextlib.suppress(sqlite3.OperationalError):
-                connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute(_TABLE)
-        connection.execute(f"PRAGMA application_id={_APPLICATION}")
-        connection.execute(f"PRAGMA user_version={STORE_VERSION}")
-
-
 def _sentence_key(words: Sequence[str]) -> str:
     return canonical(list(words))
 
@@ -417,19 +323,66 @@ def _joined(old: Stored, new: Stored) -> Stored:
 
 
 def _row(model_key: str, words: Words, stored: Stored) -> _Row:
+    """Return the row of an entry; its numbers must be as many as the words and the end."""
     length = len(words) + 1
     if len(stored.log_probs) != length:
         raise ValueError(
             f"{len(stored.log_probs)} log probabilities for {len(words)} words and the end"
         )
+    for name, values in stored.columns.items():
+        if len(values) != length:
+            raise ValueError(f"column {name} has {len(values)} values, not {length}")
+    if stored.deviations is not None and (
+        len(stored.deviations) != length or len(set(map(len, stored.deviations))) != 1
+    ):
+        raise ValueError(f"deviations are not {length} rows of as many replicates each")
     sentence = _sentence_key(words)
-    blob = struct.pack(f"<{length}d", *stored.log_probs)
+    blob = _packed("d", [stored.log_probs])
     parses = None if stored.parses is None else json.dumps(stored.parses)
-    names, values = packed_columns(stored.columns, length)
-    deviations = packed_deviations(stored.deviations, length)
-    parts = (model_key, sentence, blob, stored.remedy, parses)
-    checksum = _checksum(*parts, names, values, deviations)
-    return *parts, checksum, names, values, deviations
+    names = json.dumps(list(stored.columns)) if stored.columns else None
+    columns = _packed("d", stored.columns.values()) if stored.columns else None
+    deviations = None if stored.deviations is None else _packed("f", stored.deviations)
+    checksum = _checksum(
+        model_key, sentence, blob, stored.remedy, parses, names, columns, deviations
+    )
+    return (
+        model_key, sentence, blob, stored.remedy, parses, checksum, names, columns, deviations
+    )  # fmt: skip
+
+
+def _packed(kind: str, rows: Iterable[Sequence[float]]) -> bytes:
+    """Return the numbers of all rows, little-endian: ``d`` in double, ``f`` in single precision."""
+    flat = [value for row in rows for value in row]
+    return struct.pack(f"<{len(flat)}{kind}", *flat)
+
+
+def _unpacked_columns(
+    names: str | None, values: bytes | None, length: int
+) -> dict[str, tuple[float, ...]]:
+    """Return columns from their names and values; raises ValueError or struct.error."""
+    if names is None and values is None:
+        return {}
+    if names is None or values is None:
+        raise ValueError("columns without names, or names without columns")
+    listed = parse_json(names, any_string=True)
+    if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+        raise ValueError("names of columns are not a list of texts")
+    flat = struct.unpack(f"<{len(listed) * length}d", values)
+    columns = {name: flat[n * length : (n + 1) * length] for n, name in enumerate(listed)}
+    if len(columns) != len(listed) or not columns:
+        raise ValueError("a column occurs twice, or there is none")
+    return columns
+
+
+def _unpacked_deviations(blob: bytes | None, length: int) -> list[tuple[float, ...]] | None:
+    """Return ``length`` rows of deviations; raises ValueError or struct.error."""
+    if blob is None:
+        return None
+    replicates, rest = divmod(len(blob), struct.calcsize("f") * length)
+    if rest:
+        raise ValueError("deviations are not as many for each word")
+    flat = struct.unpack(f"<{replicates * length}f", blob)
+    return [flat[n * replicates : (n + 1) * replicates] for n in range(length)]
 
 
 def _checksum(
@@ -438,13 +391,11 @@ def _checksum(
     blob: bytes,
     remedy: str | None,
     parses: str | None,
-    names: str | None = None,
-    values: bytes | None = None,
-    deviations: bytes | None = None,
+    *others: str | bytes | None,
 ) -> str:
-    """Return the checksum of a row; that of a row without columns is the same in all versions."""
+    """Return the checksum of a row: names and values of its columns and deviations come last."""
     parts = [model_key, sentence, blob.hex(), remedy, parses]
-    further = [names, *(None if one is None else one.hex() for one in (values, deviations))]
+    further = [part.hex() if isinstance(part, bytes) else part for part in others]
     return digest(canonical(parts if further == [None] * 3 else [*parts, *further]))
 
 
@@ -452,9 +403,7 @@ def _value(connection: sqlite3.Connection, statement: str) -> Any:
     return connection.execute(statement).fetchone()[0]
 
 
-# ----------------------------------------------------------------------------
-# What a stored sentence must have so that it need not be computed again.
-
+# ---- What a stored sentence must have so that it need not be computed again
 
 # Positions of each sentence whose surprisals matter, from 0; the number of words is the end.
 Matters = Mapping[Words, Collection[int]]
@@ -490,17 +439,14 @@ class EntryNeeds:
         needs_parses = self.parses if isinstance(self.parses, bool) else words in self.parses
         if needs_parses and stored.parses is None:
             return False
-        return not self._is_too_uncertain(words, stored)
-
-    def _is_too_uncertain(self, words: Words, stored: Stored) -> bool:
         errors = stored.columns.get(SURPRISAL_SE)
         if self.tolerance_bits is None or errors is None:
-            return False
+            return True
         if self.max_replicates is not None and stored.replicates >= self.max_replicates:
-            return False
+            return True
         largest = self.tolerance_bits * _ROUNDING
         # An undefined error is not too large: more replicates do not define it.
-        return any(errors[place] > largest for place in places_of(words, self.matters))
+        return not any(errors[place] > largest for place in places_of(words, self.matters))
 
 
 ANY_ENTRY = EntryNeeds()
@@ -512,9 +458,7 @@ def places_of(words: Words, matters: Matters | None) -> Collection[int]:
     return everything if matters is None else matters.get(words, everything)
 
 
-# ----------------------------------------------------------------------------
-# Score sentences with the surprisal store: compute only missing ones, and store each chunk.
-
+# ---- Score sentences with the store: compute only missing ones, and store each chunk
 
 # An interrupted job loses about as much at most.
 _CHUNK_SECONDS = 60.0
@@ -554,11 +498,11 @@ def score_through(
     sentence at once, both return the scores stored first. Without a ``store``, everything is
     computed, also chunk by chunk.
     """
-    asked = list(dict.fromkeys(map(tuple, sentences)))
-    found = {} if store is None else store.get(model_key, asked)
-    chunks = missing_chunks(found, asked, chunk=chunk, chunk_words=chunk_words, needs=needs)
+    distinct = list(dict.fromkeys(map(tuple, sentences)))
+    scored = {} if store is None else store.get(model_key, distinct)
+    chunks = missing_chunks(scored, distinct, chunk=chunk, chunk_words=chunk_words, needs=needs)
     left = sum(map(len, chunks))
-    progress(sum(map(len, asked)) - sum(len(words) for members in chunks for words in members))
+    progress(sum(map(len, distinct)) - sum(len(words) for members in chunks for words in members))
     try:
         for members in chunks:
             computed = dict(zip(members, compute(members), strict=True))
@@ -566,58 +510,48 @@ def score_through(
                 store.put(model_key, computed)
                 # Another job may have been faster; somebody may even have deleted the file.
                 computed |= store.get(model_key, members)
-            found.update(computed)
+            scored.update(computed)
             left -= len(members)
             progress(sum(map(len, members)))
     except KeyboardInterrupt as stop:
         number = stop.number if isinstance(stop, StoppedError) else signal.SIGINT
         raise ScoringStoppedError(
             number,
-            stored=len(asked) - left,
-            total=len(asked),
+            stored=len(distinct) - left,
+            total=len(distinct),
             path=None if store is None else store.path,
         ) from stop
-    return {words: found[words] for words in asked}
+    return {words: scored[words] for words in distinct}
 
 
 def missing_chunks(
-    found: Mapping[Words, Stored],
-    asked: Sequence[Words],
+    scored: Mapping[Words, Stored],
+    sentences: Sequence[Words],
     *,
     chunk: int,
     chunk_words: int | None = None,
     needs: EntryNeeds = ANY_ENTRY,
 ) -> list[list[Words]]:
-    """Divide the sentences that are not ``found``, or found without what they need, into chunks.
+    """Divide the sentences that are not ``scored``, or lack what they need, into chunks, sorted.
 
-    The sentences of a chunk are computed together.
+    The sentences of a chunk are computed together: at most ``chunk``, and a chunk also ends with
+    the sentence that gives it ``chunk_words``. Since its end does not depend on what follows, the
+    chunks of a job remain the same if some of them, in any order, are stored already: several
+    processes, and a job that was killed, compute the same chunks as one process does.
     """
-    missing = sorted(
-        words for words in asked if words not in found or not needs.are_met(words, found[words])
-    )
-    return list(chunks_of(missing, chunk, chunk_words))
-
-
-def chunks_of(
-    sentences: Sequence[Words], most: int, enough_words: int | None = None
-) -> Iterator[list[Words]]:
-    """Divide sentences into chunks of at most ``most`` sentences, in order.
-
-    A chunk also ends with the sentence that gives it ``enough_words``. Since its end does not
-    depend on what follows, the chunks of a job remain the same if some of them, in any order, are
-    stored already: several processes, and a job that was killed, compute the same chunks as one
-    process does.
-    """
-    members: list[Words] = []
-    words = 0
-    for sentence in sentences:
-        members.append(sentence)
-        words += len(sentence)
-        if len(members) == most or (enough_words is not None and words >= enough_words):
-            yield members
-            members, words = [], 0
-    if members:
-        yield members
+    chunks: list[list[Words]] = []
+    most_words = math.inf if chunk_words is None else chunk_words
+    size, is_full = 0, True
+    for words in sorted(sentences):
+        if words in scored and needs.are_met(words, scored[words]):
+            continue
+        if is_full:
+            chunks.append([])
+            size = 0
+        chunks[-1].append(words)
+        size += len(words)
+        is_full = len(chunks[-1]) == chunk or size >= most_words
+    return chunks
 
 
 def words_per_chunk(weight_bytes: int, *, hypotheses: int = 1, is_gpu: bool = False) -> int:

@@ -1,4 +1,10 @@
-"""Table schemas: columns with names, types and descriptions."""
+"""The tables that Gardenpath writes: schemas of their columns, and how they are written and read.
+
+Tables are tidy: one row per observation. A schema lists the columns that every table of a kind has,
+with their type and their meaning with unit; tables may have additional columns after them. Whoever
+writes or reads a table of results uses a schema of this module, so that names and units of columns
+are said once. Nothing here computes a value.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +29,14 @@ _DTYPES = {
     "number": "float64",
     "optional flag": "boolean",
 }
-# Truth values in files: R's spelling, and those of older tables.
+# Truth values in files, and their spellings elsewhere; the first is that of R.
 _TRUE, _FALSE = ("TRUE", "True", "true", "1"), ("FALSE", "False", "false", "0")
 # Representations of a missing number in files.
 _MISSING = ["", "nan", "NaN"]
 
 
 @dataclass(frozen=True, slots=True)
-class TableColumn:
+class Column:
     """A column: its name, the type of its values, and their meaning with unit."""
 
     name: str
@@ -49,8 +55,8 @@ class Schema:
 
     name: str
     file: str = ""
-    columns: tuple[TableColumn, ...]
-    optional: tuple[TableColumn, ...] = ()
+    columns: tuple[Column, ...]
+    optional: tuple[Column, ...] = ()
     others: ColumnType | None = None
     remedy: str = ""
 
@@ -61,8 +67,8 @@ class Schema:
 
     def missing(self, columns: Iterable[str]) -> list[str]:
         """Return the names of required columns that are not among ``columns``."""
-        given = set(columns)
-        return [name for name in self.names if name not in given]
+        present = set(columns)
+        return [name for name in self.names if name not in present]
 
     def frame(self, rows: Sequence[Mapping[str, Any]] | Sequence[tuple[Any, ...]]) -> pd.DataFrame:
         """Build a table from rows: mappings, whose extra keys become columns, or tuples."""
@@ -122,12 +128,7 @@ def _converted(values: pd.Series, kind: ColumnType) -> pd.Series:
     return values.astype(_DTYPES[kind])
 
 
-# ----------------------------------------------------------------------------
-# The tables that Gardenpath writes: columns, file names, reading and writing.
-#
-# Tables are tidy: one row per observation. A schema lists the columns that every table of a kind
-# has, with their meaning and unit; tables may have additional columns after them.
-
+# ---- Writing and reading
 
 _NUMBERS = {"integer": "whole number", "optional integer": "whole number", "number": "number"}
 
@@ -146,7 +147,9 @@ def write_table(
 
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(table)
     flags = [name for name in frame.columns if pd.api.types.is_bool_dtype(frame[name])]
-    frame = frame.assign(**{name: _flags(frame[name]) for name in flags})
+    # Missing truth values stay missing.
+    texts = {name: frame[name].astype(object).map(flag_text, na_action="ignore") for name in flags}
+    frame = frame.assign(**texts)
     is_tabbed = path.suffix == ".tsv"
     with whole_file(path) if header is None else whole_table(path, header) as temporary:
         frame.to_csv(
@@ -158,11 +161,6 @@ def write_table(
             lineterminator="\n",
             encoding="utf-8",
         )
-
-
-def _flags(values: pd.Series) -> pd.Series:
-    """Return truth values as text; missing ones stay missing."""
-    return values.astype(object).map(flag_text, na_action="ignore")
 
 
 def read_table(path: Path, schema: Schema) -> pd.DataFrame:
@@ -199,68 +197,63 @@ def _wrong_value(path: Path, schema: Schema, frame: pd.DataFrame) -> InputError:
     for line, row in enumerate(frame.to_dict("records"), start=2):
         for name, text in row.items():
             kind = schema.type_of(str(name))
-            if kind in _NUMBERS and not _fits(text, kind):
+            if kind not in _NUMBERS or (not text and kind != "integer"):
+                continue
+            try:
+                fits = float(text).is_integer() or kind == "number"
+            except ValueError:
+                fits = False
+            if not fits:
                 problem = f"column {name}: {text!r} is not a {_NUMBERS[kind]}"
                 return InputError(problem, path=path, line=line)
     return InputError(f"is not a table of {schema.name}", path=path, remedy=schema.remedy)
 
 
-def _fits(text: str, kind: str) -> bool:
-    if not text:
-        return kind != "integer"
-    try:
-        return float(text).is_integer() or kind == "number"
-    except ValueError:
-        return False
-
-
 # Columns that several tables share.
 
 _RUN = (
-    TableColumn("run", "text", "run folder, or the name of the run"),
-    TableColumn("model", "text", "name of the model"),
-    TableColumn("corpus", "text", "training corpus; empty for surprisals from files"),
-    TableColumn("seed", "optional integer", "random seed; empty for models without one"),
+    Column("run", "text", "run folder, or the name of the run"),
+    Column("model", "text", "name of the model"),
+    Column("corpus", "text", "training corpus; empty for surprisals from files"),
+    Column("seed", "optional integer", "random seed; empty for models without one"),
 )
-_SUITE = TableColumn("suite", "text", "name of the suite")
-_ITEM = TableColumn("item", "integer", "number of the item in its suite")
-_CLASS = TableColumn("class", "text", "class of phenomenon")
-_MODIFIER = TableColumn("modifier", "text", "type of the material between the dependent words")
-_CONDITION = TableColumn("condition", "text", "condition of the sentence")
-_VARIANT = TableColumn("variant", "integer", "number of the variant of the condition, from 1")
-_WORD_ID = TableColumn("word_id", "integer", "position of the word in the sentence, from 1")
-_WORD = TableColumn("word", "text", "the word")
-_SEEN = TableColumn("seen", "flag", "whether the word is in the model's vocabulary")
+_SUITE = Column("suite", "text", "name of the suite")
+_ITEM = Column("item", "integer", "number of the item in its suite")
+_CLASS = Column("class", "text", "class of phenomenon")
+_MODIFIER = Column("modifier", "text", "type of the material between the dependent words")
+_CONDITION = Column("condition", "text", "condition of the sentence")
+_VARIANT = Column("variant", "integer", "number of the variant of the condition, from 1")
+_WORD_ID = Column("word_id", "integer", "position of the word in the sentence, from 1")
+_WORD = Column("word", "text", "the word")
+_SEEN = Column("seen", "flag", "whether the word is in the model's vocabulary")
 # How the words of models over pieces were scored; a further column where there are such models.
 BOUNDARY_COLUMN = "boundary"
 # Masked models have no surprisals: their numbers have a column of their own.
 SURPRISAL_BITS, PLL_BITS = "surprisal_bits", "pll_bits"
-_BITS = TableColumn(SURPRISAL_BITS, "number", "surprisal of the word, in bits")
-_CORPUS = TableColumn("corpus", "text", "name of the corpus")
+_BITS = Column(SURPRISAL_BITS, "number", "surprisal of the word, in bits")
+_CORPUS = Column("corpus", "text", "name of the corpus")
 # What a search knows about each word; further columns of tables of surprisals. Analyses are partial
 # parses of the words up to and including this one, weighted by their posterior probability.
 SURPRISAL_SE = "surprisal_se"
 SEARCH_COLUMNS = (
-    TableColumn(SURPRISAL_SE, "number", "standard error of the surprisal, in bits"),
-    TableColumn("entropy_bits", "number", "entropy over the analyses, in bits"),
-    TableColumn(
-        "entropy_reduction_bits", "number", "entropy before the word minus after it, in bits"
-    ),
-    TableColumn("open_constituents", "number", "expected number of open constituents"),
-    TableColumn("analyses", "number", "number of analyses within a factor of 100 of the best"),
-    TableColumn(
+    Column(SURPRISAL_SE, "number", "standard error of the surprisal, in bits"),
+    Column("entropy_bits", "number", "entropy over the analyses, in bits"),
+    Column("entropy_reduction_bits", "number", "entropy before the word minus after it, in bits"),
+    Column("open_constituents", "number", "expected number of open constituents"),
+    Column("analyses", "number", "number of analyses within a factor of 100 of the best"),
+    Column(
         "structure_bits",
         "number",
         "part of the surprisal that is due to a change of analysis, in bits",
     ),
-    TableColumn("word_bits", "number", "expected surprisal given the analysis, in bits"),
-    TableColumn("best_share", "number", "posterior probability of the best analysis"),
-    TableColumn(
+    Column("word_bits", "number", "expected surprisal given the analysis, in bits"),
+    Column("best_share", "number", "posterior probability of the best analysis"),
+    Column(
         "best_kept_share",
         "number",
         "posterior probability of the analyses that continue the best one before the word",
     ),
-    TableColumn(
+    Column(
         "reanalysis",
         "number",
         "1 if the best analysis does not continue the best one before the word, else 0",
@@ -294,19 +287,17 @@ ITEMS = Schema(
     file="items.csv",
     columns=(
         *(*_RUN, _SUITE, _CLASS, _MODIFIER, _ITEM),
-        TableColumn("prediction", "text", "name of the prediction"),
-        TableColumn("outcome", "number", "1 if the prediction holds, 0 if not; ties in between"),
-        TableColumn("tie", "flag", "whether the compared surprisals are equal"),
-        TableColumn("difference_bits", "number", "margin in bits by which the prediction holds"),
-        TableColumn("unknown", "integer", "number of out-of-vocabulary critical words"),
-        TableColumn("unknown_words", "text", "these words, separated by spaces"),
+        Column("prediction", "text", "name of the prediction"),
+        Column("outcome", "number", "1 if the prediction holds, 0 if not; ties in between"),
+        Column("tie", "flag", "whether the compared surprisals are equal"),
+        Column("difference_bits", "number", "margin in bits by which the prediction holds"),
+        Column("unknown", "integer", "number of out-of-vocabulary critical words"),
+        Column("unknown_words", "text", "these words, separated by spaces"),
     ),
     optional=(
-        TableColumn(NEAR_TIE, "flag", "whether the outcome depends on too small a difference"),
-        TableColumn(
-            ERROR_COLUMNS["difference_bits"], "number", "standard error of the margin, in bits"
-        ),
-        TableColumn(COULD_FLIP, "optional flag", "whether the outcome is within the search error"),
+        Column(NEAR_TIE, "flag", "whether the outcome depends on too small a difference"),
+        Column(ERROR_COLUMNS["difference_bits"], "number", "standard error of the margin, in bits"),
+        Column(COULD_FLIP, "optional flag", "whether the outcome is within the search error"),
     ),
     others="text",
     remedy="'python evaluate.py suite=…' writes one",
@@ -316,12 +307,12 @@ EFFECTS = Schema(
     file="effects.csv",
     columns=(
         *(*_RUN, _SUITE, _CLASS, _MODIFIER, _ITEM),
-        TableColumn("effect", "text", "name of the effect"),
-        TableColumn("value_bits", "number", "size of the effect, in bits"),
+        Column("effect", "text", "name of the effect"),
+        Column("value_bits", "number", "size of the effect, in bits"),
     ),
     optional=(
-        TableColumn(NEAR_TIE, "flag", "whether the effect is too small to tell from none"),
-        TableColumn(ERROR_COLUMNS["value_bits"], "number", "its standard error, in bits"),
+        Column(NEAR_TIE, "flag", "whether the effect is too small to tell from none"),
+        Column(ERROR_COLUMNS["value_bits"], "number", "its standard error, in bits"),
     ),
     others="text",
     remedy="'python evaluate.py suite=filler_gap' writes one",
@@ -331,13 +322,13 @@ EFFECT_MEANS = Schema(
     file="effect_means.csv",
     columns=(
         *(_RUN[1], _RUN[2], _SUITE, _CLASS, _MODIFIER),
-        TableColumn("effect", "text", "name of the effect"),
-        TableColumn("mean_bits", "number", "mean over items and runs, in bits"),
-        TableColumn("low", "number", "lower end of the 95 % bootstrap interval over items"),
-        TableColumn("high", "number", "upper end of the interval"),
-        TableColumn("items", "integer", "number of items"),
-        TableColumn("infinite", "integer", "number of values that are not finite, left out"),
-        TableColumn(NEAR_TIES, "integer", "number of values too small to tell from zero"),
+        Column("effect", "text", "name of the effect"),
+        Column("mean_bits", "number", "mean over items and runs, in bits"),
+        Column("low", "number", "lower end of the 95 % bootstrap interval over items"),
+        Column("high", "number", "upper end of the interval"),
+        Column("items", "integer", "number of items"),
+        Column("infinite", "integer", "number of values that are not finite, left out"),
+        Column(NEAR_TIES, "integer", "number of values too small to tell from zero"),
     ),
 )
 SURPRISALS = Schema(
@@ -345,7 +336,7 @@ SURPRISALS = Schema(
     file="surprisals.tsv",
     columns=(
         *(*_RUN, _SUITE, _ITEM, _CONDITION, _VARIANT),
-        TableColumn("region", "text", "region of the suite that the word is in"),
+        Column("region", "text", "region of the suite that the word is in"),
         *(_WORD_ID, _WORD, _SEEN, _BITS),
     ),
     optional=SEARCH_COLUMNS,
@@ -356,23 +347,23 @@ SUMMARY = Schema(
     file="summary.csv",
     columns=(
         *(_RUN[1], _RUN[2], _CLASS, _MODIFIER),
-        TableColumn("accuracy", "number", "mean outcome"),
-        TableColumn("low", "number", "lower end of the 95 % bootstrap interval over items"),
-        TableColumn("high", "number", "upper end of the interval"),
-        TableColumn("items", "integer", "number of different items"),
-        TableColumn("seeds", "integer", "number of runs"),
-        TableColumn("ties", "integer", "number of exact ties, over all runs"),
-        TableColumn("missing", "integer", "number of comparisons without a surprisal"),
-        TableColumn("unknown", "integer", "items with out-of-vocabulary critical words"),
+        Column("accuracy", "number", "mean outcome"),
+        Column("low", "number", "lower end of the 95 % bootstrap interval over items"),
+        Column("high", "number", "upper end of the interval"),
+        Column("items", "integer", "number of different items"),
+        Column("seeds", "integer", "number of runs"),
+        Column("ties", "integer", "number of exact ties, over all runs"),
+        Column("missing", "integer", "number of comparisons without a surprisal"),
+        Column("unknown", "integer", "items with out-of-vocabulary critical words"),
     ),
     optional=(
-        TableColumn(NEAR_TIES, "integer", "number of near ties, over all runs"),
-        TableColumn("usable", "integer", "items whose critical words and surprisals are all known"),
-        TableColumn(COULD_FLIP, "optional integer", "number of outcomes within the search error"),
-        TableColumn("pronoun", "text", "label of the items, if any"),
-        TableColumn("flip_rate", "number", "fraction of items with two positive wh-effects"),
-        TableColumn("flip", "optional flag", "whether both mean wh-effects are positive"),
-        TableColumn("island_contrast", "optional flag", "whether they are weaker inside islands"),
+        Column(NEAR_TIES, "integer", "number of near ties, over all runs"),
+        Column("usable", "integer", "items whose critical words and surprisals are all known"),
+        Column(COULD_FLIP, "optional integer", "number of outcomes within the search error"),
+        Column("pronoun", "text", "label of the items, if any"),
+        Column("flip_rate", "number", "fraction of items with two positive wh-effects"),
+        Column("flip", "optional flag", "whether both mean wh-effects are positive"),
+        Column("island_contrast", "optional flag", "whether they are weaker inside islands"),
     ),
 )
 SENTENCES = Schema(
@@ -380,17 +371,15 @@ SENTENCES = Schema(
     file="sentences.csv",
     columns=(
         *(*_RUN, _SUITE, _CLASS, _MODIFIER, _ITEM, _CONDITION, _VARIANT),
-        TableColumn("words", "integer", "number of words"),
-        TableColumn("local_bits", "number", "surprisal of the critical region, in bits"),
-        TableColumn("global_bits_per_word", "number", "surprisal of the clause, in bits per word"),
-        TableColumn("slor", "number", "syntactic log-odds ratio, in nats per word"),
+        Column("words", "integer", "number of words"),
+        Column("local_bits", "number", "surprisal of the critical region, in bits"),
+        Column("global_bits_per_word", "number", "surprisal of the clause, in bits per word"),
+        Column("slor", "number", "syntactic log-odds ratio, in nats per word"),
     ),
     optional=(
-        TableColumn(ERROR_COLUMNS["local_bits"], "number", "standard error of local_bits"),
-        TableColumn(
-            ERROR_COLUMNS["global_bits_per_word"], "number", "that of global_bits_per_word"
-        ),
-        TableColumn(ERROR_COLUMNS["slor"], "number", "that of slor, in nats per word"),
+        Column(ERROR_COLUMNS["local_bits"], "number", "standard error of local_bits"),
+        Column(ERROR_COLUMNS["global_bits_per_word"], "number", "that of global_bits_per_word"),
+        Column(ERROR_COLUMNS["slor"], "number", "that of slor, in nats per word"),
     ),
     others="text",
 )
@@ -399,12 +388,12 @@ WORD_PAIRS = Schema(
     file="word_pairs.csv",
     columns=(
         *(_CORPUS, _SUITE),
-        TableColumn("region", "text", "region in which the two words alternate"),
-        TableColumn("first", "text", "the first word"),
-        TableColumn("second", "text", "the second word"),
-        TableColumn("first_count", "integer", "count of the first in the training corpus"),
-        TableColumn("second_count", "integer", "count of the second"),
-        TableColumn("items", "integer", "number of items in which the two alternate"),
+        Column("region", "text", "region in which the two words alternate"),
+        Column("first", "text", "the first word"),
+        Column("second", "text", "the second word"),
+        Column("first_count", "integer", "count of the first in the training corpus"),
+        Column("second_count", "integer", "count of the second"),
+        Column("items", "integer", "number of items in which the two alternate"),
     ),
 )
 AGGREGATE = Schema(
@@ -412,20 +401,20 @@ AGGREGATE = Schema(
     file="aggregate.csv",
     columns=(
         *_RUN,
-        TableColumn("set", "text", "published set of minimal pairs"),
-        TableColumn("words", "text", "what divided the sentences into words"),
-        TableColumn("score", "text", "what is compared: see docs/minimal_pairs.md"),
-        TableColumn("official", "flag", "whether score and pairs are those of the authors"),
-        TableColumn("level", "text", "paradigm, phenomenon, field or overall"),
-        TableColumn("name", "text", "name of the paradigm, phenomenon, field or mean"),
-        TableColumn("accuracy", "number", "share of correct pairs; ties as the authors count them"),
-        TableColumn("accuracy_ties_half", "number", "the same; ties and near ties count 1/2"),
-        TableColumn("paradigms", "integer", "number of paradigms"),
-        TableColumn("pairs", "integer", "number of pairs"),
-        TableColumn("ties", "integer", "number of pairs with equal scores"),
-        TableColumn("missing", "integer", "number of pairs without a score"),
+        Column("set", "text", "published set of minimal pairs"),
+        Column("words", "text", "what divided the sentences into words"),
+        Column("score", "text", "what is compared: see docs/minimal_pairs.md"),
+        Column("official", "flag", "whether score and pairs are those of the authors"),
+        Column("level", "text", "paradigm, phenomenon, field or overall"),
+        Column("name", "text", "name of the paradigm, phenomenon, field or mean"),
+        Column("accuracy", "number", "share of correct pairs; ties as the authors count them"),
+        Column("accuracy_ties_half", "number", "the same; ties and near ties count 1/2"),
+        Column("paradigms", "integer", "number of paradigms"),
+        Column("pairs", "integer", "number of pairs"),
+        Column("ties", "integer", "number of pairs with equal scores"),
+        Column("missing", "integer", "number of pairs without a score"),
     ),
-    optional=(TableColumn(NEAR_TIES, "integer", "number of pairs with nearly equal scores"),),
+    optional=(Column(NEAR_TIES, "integer", "number of pairs with nearly equal scores"),),
 )
 
 # Tables of other tasks and of training.
@@ -435,33 +424,31 @@ PERPLEXITY = Schema(
     file="perplexity.csv",
     columns=(
         *(_CORPUS, _RUN[1], _RUN[3]),
-        TableColumn("sentences", "integer", "number of sentences"),
-        TableColumn("words", "integer", "number of words"),
-        TableColumn("perplexity", "number", "per word, ends of sentences included"),
-        TableColumn("perplexity_without_end", "number", "per word, ends of sentences excluded"),
-        TableColumn("bits_per_sentence", "number", "mean surprisal of a sentence, in bits"),
-        TableColumn("excess_bits_per_word", "number", "bits per word above the exact grammar"),
-        TableColumn("trained_on", "text", "name of the training corpus"),
-        TableColumn("vocabulary", "optional integer", "number of units that the model predicts"),
-        TableColumn("unknown_rate", "number", "fraction of out-of-vocabulary words"),
-        TableColumn("shared_perplexity", "number", "perplexity of words that all models know"),
+        Column("sentences", "integer", "number of sentences"),
+        Column("words", "integer", "number of words"),
+        Column("perplexity", "number", "per word, ends of sentences included"),
+        Column("perplexity_without_end", "number", "per word, ends of sentences excluded"),
+        Column("bits_per_sentence", "number", "mean surprisal of a sentence, in bits"),
+        Column("excess_bits_per_word", "number", "bits per word above the exact grammar"),
+        Column("trained_on", "text", "name of the training corpus"),
+        Column("vocabulary", "optional integer", "number of units that the model predicts"),
+        Column("unknown_rate", "number", "fraction of out-of-vocabulary words"),
+        Column("shared_perplexity", "number", "perplexity of words that all models know"),
     ),
     optional=(
-        TableColumn("search", "text", "search of a marginal perplexity, with its settings"),
-        TableColumn("perplexity_se", "number", "standard error of perplexity due to the search"),
-        TableColumn("bits_per_word_se", "number", "the same of the bits per word, ends included"),
-        TableColumn(
-            "bias_bits_per_word", "number", "expected excess of the estimated bits per word"
-        ),
+        Column("search", "text", "search of a marginal perplexity, with its settings"),
+        Column("perplexity_se", "number", "standard error of perplexity due to the search"),
+        Column("bits_per_word_se", "number", "the same of the bits per word, ends included"),
+        Column("bias_bits_per_word", "number", "expected excess of the estimated bits per word"),
     ),
 )
 WORD_SURPRISALS = Schema(
     name="surprisals of words",
     file="surprisal.tsv",
     columns=(
-        *(_RUN[0], TableColumn("sentence_id", "integer", "number of the sentence, from 1")),
+        *(_RUN[0], Column("sentence_id", "integer", "number of the sentence, from 1")),
         *(_WORD_ID, _WORD, _SEEN),
-        TableColumn("seen_as", "text", "the word, its unknown-word class, or its subword units"),
+        Column("seen_as", "text", "the word, its unknown-word class, or its subword units"),
         _BITS,
     ),
     optional=SEARCH_COLUMNS,
@@ -470,58 +457,58 @@ BRACKETING = Schema(
     name="bracketing scores",
     file="f1.csv",
     columns=(
-        *(_RUN[0], TableColumn("sentences", "integer", "number of sentences")),
-        TableColumn("precision", "number", "labelled precision"),
-        TableColumn("recall", "number", "labelled recall"),
-        TableColumn("f1", "number", "labelled F1"),
-        TableColumn("exact_match", "number", "fraction of sentences without an error"),
-        TableColumn("best_parse_share", "number", "mean posterior share of the best parse"),
+        *(_RUN[0], Column("sentences", "integer", "number of sentences")),
+        Column("precision", "number", "labelled precision"),
+        Column("recall", "number", "labelled recall"),
+        Column("f1", "number", "labelled F1"),
+        Column("exact_match", "number", "fraction of sentences without an error"),
+        Column("best_parse_share", "number", "mean posterior share of the best parse"),
     ),
 )
 CORPUS_STATISTICS = Schema(
     name="corpus statistics",
     file="statistics.csv",
     columns=(
-        *(_CORPUS, TableColumn("split", "text", "train, valid or test")),
-        TableColumn("sentences", "integer", "number of sentences"),
-        TableColumn("tokens", "integer", "number of words"),
-        TableColumn("types", "integer", "number of distinct words"),
-        TableColumn("vocabulary", "optional integer", "number of units that models predict"),
-        TableColumn("unknown", "optional integer", "number of out-of-vocabulary tokens"),
-        TableColumn("unknown_rate", "number", "fraction of out-of-vocabulary tokens"),
-        TableColumn("mean_length", "number", "mean number of words per sentence"),
-        TableColumn("median_length", "number", "median number of words per sentence"),
-        TableColumn("longest", "integer", "number of words of the longest sentence"),
+        *(_CORPUS, Column("split", "text", "train, valid or test")),
+        Column("sentences", "integer", "number of sentences"),
+        Column("tokens", "integer", "number of words"),
+        Column("types", "integer", "number of distinct words"),
+        Column("vocabulary", "optional integer", "number of units that models predict"),
+        Column("unknown", "optional integer", "number of out-of-vocabulary tokens"),
+        Column("unknown_rate", "number", "fraction of out-of-vocabulary tokens"),
+        Column("mean_length", "number", "mean number of words per sentence"),
+        Column("median_length", "number", "median number of words per sentence"),
+        Column("longest", "integer", "number of words of the longest sentence"),
     ),
 )
 LENGTHS = Schema(
     name="sentence lengths",
     file="lengths.csv",
     columns=(
-        *(_CORPUS, TableColumn("split", "text", "train, valid or test")),
-        TableColumn("length", "integer", "number of words"),
-        TableColumn("sentences", "integer", "number of sentences of this length"),
+        *(_CORPUS, Column("split", "text", "train, valid or test")),
+        Column("length", "integer", "number of words"),
+        Column("sentences", "integer", "number of sentences of this length"),
     ),
 )
 CONSTRUCTIONS = Schema(
     name="construction counts",
     file="constructions.csv",
     columns=(
-        *(_CORPUS, TableColumn("construction", "text", "name of the construction")),
-        TableColumn("count", "integer", "number of matching nodes"),
-        TableColumn("sentences", "integer", "number of trees with a matching node"),
-        TableColumn("total_sentences", "integer", "total number of trees"),
-        TableColumn("per_thousand", "number", "matches per thousand sentences"),
-        TableColumn("annotation", "text", "which pattern was used: annotated or plain"),
+        *(_CORPUS, Column("construction", "text", "name of the construction")),
+        Column("count", "integer", "number of matching nodes"),
+        Column("sentences", "integer", "number of trees with a matching node"),
+        Column("total_sentences", "integer", "total number of trees"),
+        Column("per_thousand", "number", "matches per thousand sentences"),
+        Column("annotation", "text", "which pattern was used: annotated or plain"),
     ),
 )
 ESTIMATES = Schema(
     name="estimates",
     columns=(
-        TableColumn("term", "text", "estimated quantity"),
-        TableColumn("estimate", "number", "the estimate"),
-        TableColumn("low", "number", "lower end of its 95 % interval"),
-        TableColumn("high", "number", "upper end of its 95 % interval"),
+        Column("term", "text", "estimated quantity"),
+        Column("estimate", "number", "the estimate"),
+        Column("low", "number", "lower end of its 95 % interval"),
+        Column("high", "number", "upper end of its 95 % interval"),
     ),
 )
 RUNS = Schema(
@@ -529,23 +516,23 @@ RUNS = Schema(
     file="runs.csv",
     columns=(
         *_RUN,
-        TableColumn("status", "text", "done, running, unfinished, failed, damaged, copy or stray"),
-        TableColumn("reason", "text", "why the run is not done, or which process is training it"),
-        TableColumn("epochs", "optional integer", "number of epochs so far"),
-        TableColumn("valid_perplexity", "number", "perplexity on the validation split"),
-        TableColumn("test_perplexity", "number", "perplexity on the test split"),
-        TableColumn("seconds", "number", "duration of the training so far, in seconds"),
-        TableColumn("megabytes", "number", "size of the run folder on disk"),
+        Column("status", "text", "done, running, unfinished, failed, damaged, copy or stray"),
+        Column("reason", "text", "why the run is not done, or which process is training it"),
+        Column("epochs", "optional integer", "number of epochs so far"),
+        Column("valid_perplexity", "number", "perplexity on the validation split"),
+        Column("test_perplexity", "number", "perplexity on the test split"),
+        Column("seconds", "number", "duration of the training so far, in seconds"),
+        Column("megabytes", "number", "size of the run folder on disk"),
     ),
     others="text",
 )
 METRICS = Schema(
     name="training metrics",
-    columns=(TableColumn("epoch", "integer", "number of the epoch, from 0"),),
+    columns=(Column("epoch", "integer", "number of the epoch, from 0"),),
     optional=(
-        TableColumn("step", "integer", "number of optimiser steps so far"),
-        TableColumn("learning_rate", "number", "learning rate at the end of the epoch"),
-        TableColumn("seconds", "number", "duration of the epoch, in seconds"),
+        Column("step", "integer", "number of optimiser steps so far"),
+        Column("learning_rate", "number", "learning rate at the end of the epoch"),
+        Column("seconds", "number", "duration of the epoch, in seconds"),
     ),
     others="number",
 )

@@ -16,8 +16,8 @@ import numpy as np
 
 from gardenpath.errors import StatisticsError
 from gardenpath.eval.means import bootstrap_mean
+from gardenpath.eval.statistics.answers import prose_name, rounded
 from gardenpath.eval.statistics.inference import Correlation, pearson
-from gardenpath.eval.statistics.wording import prose_name, rounded
 from gardenpath.studies.compared import published_part
 from gardenpath.studies.study import (
     WITH_GAP,

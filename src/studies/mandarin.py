@@ -17,7 +17,7 @@ import pandas as pd
 
 from gardenpath.eval.display import EXACT, family_rank
 from gardenpath.eval.perplexity import JOINT, MARGINAL
-from gardenpath.eval.statistics.wording import ALPHA, p_value, prose_name, rounded
+from gardenpath.eval.statistics.answers import ALPHA, p_value, prose_name, rounded
 from gardenpath.studies.study import (
     ClaimSpec,
     Evidence,

@@ -19,7 +19,7 @@ import pandas as pd
 
 from gardenpath.data.arrays import Floats
 from gardenpath.eval.means import NORMAL, bootstrap_mean
-from gardenpath.eval.statistics.wording import prose_name, rounded
+from gardenpath.eval.statistics.answers import prose_name, rounded
 from gardenpath.eval.suites.effects import DISTRACTOR, UNGRAMMATICAL
 from gardenpath.settings.tasks import ItemChoice
 from gardenpath.studies.reflexives_files import EXPERIMENTS_WITH_UNUSED_ITEMS, UNUSED_ITEMS

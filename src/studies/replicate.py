@@ -58,13 +58,12 @@ from gardenpath.settings.tasks import (
     surprisal_sets,
 )
 from gardenpath.store.manifest import results_folder
-from gardenpath.store.run_status import RunStatus
-from gardenpath.studies.compared import compared_parts
+from gardenpath.store.run_folder import RunStatus
+from gardenpath.studies.compared import claims_frame, compared_parts, write_study
 from gardenpath.studies.filler_gap import FILLER_GAP
 from gardenpath.studies.layouts import import_layout, published_suites
 from gardenpath.studies.mandarin import MANDARIN
 from gardenpath.studies.reflexives import reflexives_study
-from gardenpath.studies.report import claims_frame, write_study
 from gardenpath.studies.study import (
     OWN,
     RELEASED,

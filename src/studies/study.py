@@ -23,7 +23,7 @@ import pandas as pd
 from gardenpath.eval.display import family_rank
 from gardenpath.eval.means import Interval, normal_interval
 from gardenpath.eval.statistics.analysis import AnalysisResult
-from gardenpath.eval.statistics.wording import ALPHA, prose_name
+from gardenpath.eval.statistics.answers import ALPHA, prose_name
 
 # Names of the two kinds of sources.
 RELEASED = "released surprisals"

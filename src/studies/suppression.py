@@ -20,8 +20,8 @@ import pandas as pd
 from gardenpath.errors import StatisticsError
 from gardenpath.eval.display import family_of
 from gardenpath.eval.means import NORMAL, Interval
+from gardenpath.eval.statistics.answers import ALPHA, p_value, prose_name, rounded
 from gardenpath.eval.statistics.inference import within_item_intervals
-from gardenpath.eval.statistics.wording import ALPHA, p_value, prose_name, rounded
 from gardenpath.eval.suites.effects import ORDERING, WH_GAP, WH_NO_GAP
 from gardenpath.studies.study import (
     WITH_GAP,

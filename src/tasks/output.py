@@ -31,7 +31,7 @@ from gardenpath.runs.text import MANY_UNKNOWN, require_known, unknown_words
 from gardenpath.settings.evaluate import EvaluateSettings
 from gardenpath.settings.schema import plain
 from gardenpath.settings.tasks import ParseTask, SurprisalTask
-from gardenpath.store.run_status import RunStatus
+from gardenpath.store.run_folder import RunStatus
 from gardenpath.util import enumeration, plural
 
 # Lines about statistics on the terminal.

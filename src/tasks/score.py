@@ -59,7 +59,7 @@ from gardenpath.settings.schema import plain
 from gardenpath.settings.tasks import ParseTask, PerplexityTask, SurprisalTask
 from gardenpath.store.files import only_writer, require_writable, write_text
 from gardenpath.store.manifest import results_folder
-from gardenpath.store.run_status import RunStatus
+from gardenpath.store.run_folder import RunStatus
 from gardenpath.store.tables import BRACKETING, PERPLEXITY, WORD_SURPRISALS, write_table
 from gardenpath.tasks import sole_writer_of
 from gardenpath.tasks.output import asked_runs, conclude, print_search, require_known_input

@@ -39,7 +39,7 @@ from gardenpath.settings.tasks import (
     surprisal_sets,
 )
 from gardenpath.store.files import write_text
-from gardenpath.store.run_status import RunStatus
+from gardenpath.store.run_folder import RunStatus
 from gardenpath.tasks import sole_writer_of
 from gardenpath.tasks.output import (
     asked_runs,

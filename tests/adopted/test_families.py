@@ -39,7 +39,7 @@ from gardenpath.settings.schema import plain, read
 from gardenpath.util import bits
 from tests.adopted import masked_samples, tiny_models
 from tests.adopted.tiny_models import KINDS, SENTENCES, Kind
-from tests.models import scorer_contract as contract
+from tests.models import samples as contract
 from tests.no_skips import NEEDS_REAL_MODEL
 
 FAMILY = HfFamily()

@@ -17,7 +17,7 @@ from gardenpath.data.words.pieces import Boundary, joined_words
 from gardenpath.errors import GardenpathError
 from tests.adopted import tiny_models
 from tests.adopted.tiny_models import KINDS, SENTENCES, Kind, scorer, scorer_of
-from tests.models import scorer_contract as contract
+from tests.models import samples as contract
 
 EXACT = 1e-9
 # Words that none of the others begins: each is followed by a blank, a stop or the end.
@@ -324,6 +324,7 @@ def _expected(network: Any, contexts: Contexts, begin: int | None, windows: Wind
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 512])
 @pytest.mark.parametrize("begin", [11, None])
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "gemma", "bloom"])

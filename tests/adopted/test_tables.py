@@ -36,8 +36,8 @@ from gardenpath.eval.surprisal.tables import (
 from gardenpath.runs.adopting import adopt
 from gardenpath.runs.evaluation import evaluate, score
 from tests.data.strategies import words
-from tests.eval.published import form_samples
-from tests.eval.suites.samples import cats_suite
+from tests.eval.published import samples as form_samples
+from tests.eval.suites.suite_samples import cats_suite
 
 SENTENCES = {
     ("the", "cat"): (-1.0, -2.0, math.nan),

@@ -18,20 +18,19 @@ from gardenpath.annotate.raw import (
     RawSettings,
     SentenceSettings,
     chosen_encoding,
-    first_lines,
     format_of,
     input_files,
     passage_sentences,
     raw_lines,
     read_passages,
-    split_sentences,
     splitter_problem,
 )
-from gardenpath.data.readers.base import Piece
+from gardenpath.data.readers.base import FileRange
 from gardenpath.data.words.vocabulary import Language
 from gardenpath.errors import GardenpathError, InputError
 
 PLAIN = RawSettings()
+RULES = SentenceSettings()
 
 
 def written(folder: Path, content: bytes, name: str = "raw.txt") -> Path:
@@ -40,13 +39,21 @@ def written(folder: Path, content: bytes, name: str = "raw.txt") -> Path:
     return path
 
 
+def split_sentences(
+    text: str, *, language: Language, settings: SentenceSettings = RULES
+) -> list[str]:
+    """The sentences of a paragraph of one line."""
+    found = passage_sentences(Passage(((1, text),), 1), language=language, settings=settings)
+    return [sentence for _, sentence in found]
+
+
 def passages(
     path: Path, settings: RawSettings = PLAIN, language: Language = "zh"
 ) -> list[tuple[int, str]]:
     """Each passage as (line, text), and each thing left out as (line, reason)."""
     encoding = chosen_encoding(path, settings, language)
     format = format_of(path, settings, encoding)
-    found = read_passages(Piece(path), settings, encoding=encoding, format=format)
+    found = read_passages(FileRange(path), settings, encoding=encoding, format=format)
     return [
         (one.line, one.reason)
         if isinstance(one, LeftOut)
@@ -151,13 +158,14 @@ def test_lines_of_parts_are_the_lines_of_the_file(
     path = written(tmp_path_factory.getbasetemp(), b"a" + content.replace(b"\x1f\x8b", b""))
     data = path.read_bytes()
     middle = data.find(b"\n", cut) + 1
-    lines = list(raw_lines(Piece(path), encoding="utf-8", broken="replace"))
-    head = list(raw_lines(Piece(path, 0, middle), encoding="utf-8", broken="replace"))
+    lines = list(raw_lines(FileRange(path), encoding="utf-8", broken="replace"))
+    head = list(raw_lines(FileRange(path, 0, middle), encoding="utf-8", broken="replace"))
     tail = raw_lines(
-        Piece(path, middle, len(data) - middle, len(head) + 1), encoding="utf-8", broken="replace"
+        FileRange(path, middle, len(data) - middle, len(head) + 1),
+        encoding="utf-8",
+        broken="replace",
     )
     assert head + list(tail) == lines
-    assert first_lines(path, 2, "utf-8") == [one.text for one in lines[:2]]
 
 
 # ---- SGML
@@ -198,7 +206,7 @@ A &amp; B &#65; &unknown; x &lt; y
 
 
 def documents(path: Path) -> list[int]:
-    found = read_passages(Piece(path), PLAIN, encoding="utf-8", format="sgml")
+    found = read_passages(FileRange(path), PLAIN, encoding="utf-8", format="sgml")
     return [one.document for one in found if isinstance(one, Passage)]
 
 

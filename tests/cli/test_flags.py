@@ -14,11 +14,11 @@ import pytest
 from gardenpath import __version__
 from gardenpath.cli import train_job
 from gardenpath.eval.search.settings import WordSync
-from gardenpath.settings.command_line import explanations
 from gardenpath.settings.compose import ConfigSource, choices_of, composed, groups_of
+from gardenpath.settings.schema import explanations
 from gardenpath.settings.tasks import SurprisalTask
 from gardenpath.util import CONFIG_DIR
-from tests.integration.commands import ROOT, start, toy
+from tests.integration.commands import ROOT, answer, start, toy
 
 SCRIPTS = ("train.py", "evaluate.py")
 GROUPS = sorted(path.name for path in CONFIG_DIR.iterdir() if path.is_dir())
@@ -47,7 +47,7 @@ def _source(script: str) -> ConfigSource:
     ],
 )
 def test_flags_of_hydra(script: str, flags: tuple[str, ...], expected: str, tmp_path: Path) -> None:
-    done = start(script, *flags, folder=tmp_path)
+    done = answer(script, *flags, folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert expected in done.stdout
     assert list(tmp_path.iterdir()) == []
@@ -59,19 +59,19 @@ def test_a_folder_of_own_configurations(script: str, tmp_path: Path) -> None:
     (own / "paths").mkdir(parents=True)
     (own / "paths" / "scratch.yaml").write_text("defaults: [_paths]\n\nruns: /scratch/runs\n")
     for flag in ("--config-dir", "-cd"):
-        done = start(script, flag, str(own), "paths=scratch", "--cfg", "job", folder=tmp_path)
+        done = answer(script, flag, str(own), "paths=scratch", "--cfg", "job", folder=tmp_path)
         assert done.returncode == 0, done.stderr
         assert "runs: /scratch/runs" in done.stdout
-    done = start(script, "--config-dir", str(own), "paths=scrtch", "--help", folder=tmp_path)
+    done = answer(script, "--config-dir", str(own), "paths=scrtch", "--help", folder=tmp_path)
     assert done.returncode == 2 and "did you mean 'scratch'?" in done.stderr
 
 
 def test_another_primary_configuration(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("defaults: [train, _self_]\n\nseed: 17\n")
     arguments = ("--config-dir", str(tmp_path), "--config-name", "mine")
-    done = start("train.py", *arguments, "--cfg", "job", folder=tmp_path)
+    done = answer("train.py", *arguments, "--cfg", "job", folder=tmp_path)
     assert done.returncode == 0 and "seed: 17" in done.stdout
-    done = start("train.py", *arguments, "seed=-2", folder=tmp_path)
+    done = answer("train.py", *arguments, "seed=-2", folder=tmp_path)
     assert done.returncode == 2 and "seed=-2: must be in" in done.stderr
 
 
@@ -82,7 +82,7 @@ def test_every_group_is_taken_or_named(script: str, group: str, tmp_path: Path) 
     source = _source(script)
     # The analyses of a study are in a folder of their own.
     choice = next(iter([*choices_of(group, source), "any"]))
-    done = start(script, f"{group}={choice}", "--cfg", "job", folder=tmp_path)
+    done = answer(script, f"{group}={choice}", "--cfg", "job", folder=tmp_path)
     if group in groups_of(source):
         assert "Traceback" not in done.stderr
         return
@@ -96,7 +96,7 @@ def test_every_group_is_taken_or_named(script: str, group: str, tmp_path: Path) 
 def test_help_lists_the_choices_of_this_script_and_explains_settings(
     script: str, tmp_path: Path
 ) -> None:
-    done = start(script, "--help", folder=tmp_path)
+    done = answer(script, "--help", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     choices = done.stdout.split("Choices, as in")[1].split("Settings of these")[0]
     listed = [line.split()[0] for line in choices.splitlines()[1:] if line[2:3].strip()]
@@ -110,9 +110,9 @@ def test_help_lists_the_choices_of_this_script_and_explains_settings(
 
 
 def test_help_is_about_the_choices_on_the_command_line(tmp_path: Path) -> None:
-    done = start("evaluate.py", "task=surprisal", "--help", folder=tmp_path)
+    done = answer("evaluate.py", "task=surprisal", "--help", folder=tmp_path)
     assert f"input=??? {explanations(SurprisalTask)['input']}" in " ".join(done.stdout.split())
-    done = start("train.py", "model=ngram", "-h", folder=tmp_path)
+    done = answer("train.py", "model=ngram", "-h", folder=tmp_path)
     assert "model.network.order=5" in done.stdout and "model.optimiser" not in done.stdout
 
 
@@ -129,7 +129,7 @@ def test_help_is_about_the_choices_on_the_command_line(tmp_path: Path) -> None:
 def test_habits_of_other_programs_are_understood(
     arguments: tuple[str, ...], remedy: str, tmp_path: Path
 ) -> None:
-    done = start("train.py", *arguments, folder=tmp_path)
+    done = answer("train.py", *arguments, folder=tmp_path)
     assert done.returncode == 2 and remedy in done.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -191,6 +191,7 @@ def test_scripts_work_in_a_checkout_that_is_not_installed(checkout: Path) -> Non
     assert "ngram" in run("evaluate.py", runs, f"paths.cache={checkout / 'cache'}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("--help",), ("task=suites", "task.examples=false")])
 def test_small_commands_load_nothing_heavy(arguments: tuple[str, ...], tmp_path: Path) -> None:
     code = (

@@ -25,6 +25,15 @@ def grammar_of(text: str) -> Grammar:
     return parse_grammar(text.splitlines(), path="test.pcfg")
 
 
+def expected_length(grammar: Grammar) -> float:
+    """The mean number of words of a sentence."""
+    words = [
+        sum(rule.probability for rule in rules if rule.is_lexical)
+        for rules in grammar.rules.values()
+    ]
+    return grammar.total_over_derivation(np.array(words))
+
+
 def subtrees(tree: Tree) -> Iterator[Tree]:
     """A tree and everything below it."""
     yield tree

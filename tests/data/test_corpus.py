@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -187,3 +189,28 @@ def test_xinhua_is_added_to_the_treebank_in_training_only() -> None:
     )
     assert reader.parts["xinhua"].reader.root == "/there/xinhua"
     assert (reader.parts["xinhua"].max_train_tokens, data.min_count) == (100, 2)
+
+
+# ----------------------------------------------------------------------------
+# What is only listed or described needs none of the slow libraries.
+
+
+SLOW = ("torch", "scipy", "matplotlib")
+
+
+@pytest.mark.parametrize(
+    ("module", "unwanted"),
+    [
+        ("gardenpath.tasks.suites", (*SLOW, "pandas", "numpy")),
+        ("gardenpath.eval.display", (*SLOW, "pandas", "numpy")),
+        ("gardenpath.eval.report.content", SLOW),
+        ("gardenpath.eval.report.page", SLOW),
+        ("gardenpath.eval.report.content", ("torch", "matplotlib")),
+        ("gardenpath.studies.layouts", SLOW),
+        ("gardenpath.runs.suite_tables", ("torch", "matplotlib")),
+    ],
+)
+def test_slow_libraries_are_not_imported(module: str, unwanted: tuple[str, ...]) -> None:
+    code = f"import sys; import {module}; print(*(n for n in {unwanted!r} if n in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

@@ -21,7 +21,7 @@ import pytest
 from gardenpath.data import preparation as shard
 from gardenpath.data import preparation as workers
 from gardenpath.data.corpus import CombinedCorpus, CorpusPart, DataSettings
-from gardenpath.data.preparation import Advance, Preparation, PreparedCorpus, SentenceBlock, Shard
+from gardenpath.data.preparation import Preparation, PreparedCorpus, SentenceBlock, Shard
 from gardenpath.data.readers import base as file_hashes
 from gardenpath.data.readers import base as pieces
 from gardenpath.data.readers.base import HASHES_FILE, CorpusForm, Reader, write_corpus
@@ -32,6 +32,7 @@ from gardenpath.data.trees.legality import Kind, kind_of, top_down
 from gardenpath.data.trees.tree import Open, Tree
 from gardenpath.data.words.pieces import SubwordSettings
 from gardenpath.errors import ConfigError, GardenpathError, MissingCorpusError, RunError, TreeError
+from gardenpath.workers import Advance
 from tests.concurrency.kills import killed_before_step
 
 PROCESSES = (1, 2, 3)
@@ -39,8 +40,7 @@ PROCESSES = (1, 2, 3)
 
 @pytest.fixture
 def _small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (pieces, shard):
-        monkeypatch.setattr(module, "PIECE_BYTES", 2000)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 2000)
     monkeypatch.setattr(shard, "BLOCK_SENTENCES", 7)
 
 
@@ -157,19 +157,22 @@ def test_the_first_error_is_raised_with_its_line(
     assert hidden(tmp_path / "cache") == [], "a corrected corpus has another key"
 
 
+_READ_SHARD = shard.read_shard
+
+
+def read_or_die(one: Shard, advance: Advance, **settings: Any) -> None:
+    """Kill the process, a worker, that reads a certain shard."""
+    if "-00002-" in one.name:
+        os.kill(os.getpid(), signal.SIGKILL)
+    _READ_SHARD(one, advance, **settings)
+
+
 @pytest.mark.usefixtures("_small_shards")
 def test_a_killed_process_is_named_and_what_was_read_is_kept(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = shard.read_shard
-
-    def die(one: Shard, folder: Path, advance: Advance) -> None:
-        if "-00002-" in one.name:
-            os.kill(os.getpid(), signal.SIGKILL)
-        read(one, folder, advance)
-
     with monkeypatch.context() as patch:
-        patch.setattr(workers, "read_shard", die)
+        patch.setattr(workers, "read_shard", read_or_die)
         with pytest.raises(RunError, match=r"has ended \(exit code -9\).*preparation_processes"):
             of_brackets(corpus).prepare(tmp_path / "cache", processes=2)
     assert len(hidden(tmp_path / "cache")) == 1
@@ -233,15 +236,16 @@ def test_a_damaged_block_is_read_again(corpus: Path, tmp_path: Path) -> None:
 _KILLED = """
 import sys
 from pathlib import Path
-from gardenpath.data.readers import pieces
-from gardenpath.data.shards import shard
-pieces.PIECE_BYTES = shard.PIECE_BYTES = 2000
-shard.BLOCK_SENTENCES = 7
-from tests.data.shards.test_preparing_in_shards import of_brackets
+from gardenpath.data import preparation
+from gardenpath.data.readers import base
+base.PIECE_BYTES = 2000
+preparation.BLOCK_SENTENCES = 7
+from tests.data.test_preparation import of_brackets
 of_brackets(Path(sys.argv[1])).prepare(Path(sys.argv[2]), processes=2)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_small_shards")
 def test_processes_end_with_a_killed_parent(tmp_path: Path) -> None:
     corpus, cache = write_toy(tmp_path / "corpus", train=700), tmp_path / "cache"
@@ -265,9 +269,9 @@ def test_processes_end_with_a_killed_parent(tmp_path: Path) -> None:
 _OPENED = """
 import sys
 from pathlib import Path
-from gardenpath.data.readers import file_hashes
-file_hashes._LEAST_AGE = -(10**12)
-from tests.data.shards.test_preparing_in_shards import of_brackets
+from gardenpath.data.readers import base
+base._LEAST_AGE = -(10**12)
+from tests.data.test_preparation import of_brackets
 opened = []
 root = sys.argv[1]
 sys.addaudithook(lambda event, given: opened.append(given[0]) if event == "open" else None)

@@ -19,11 +19,10 @@ from gardenpath.models.training.trainer import LanguageModelling
 from gardenpath.runs import distributed as rank_processes
 from gardenpath.runs.distributed import RankProcesses
 from gardenpath.runs.training import train
-from gardenpath.store.run_claim import read_failure
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.run_folder import RunFolder, read_failure
 from gardenpath.util import python_command
 from tests import small_runs
-from tests.distributed.trees import NEAR, SMALL, places, write_trees
+from tests.distributed.follower import NEAR, SMALL, places, write_trees
 from tests.integration.commands import ROOT, call
 from tests.no_skips import NEEDS_PROC
 
@@ -76,7 +75,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 def epochs_of(run: RunFolder) -> int:
-    return len(small_runs.metrics(run)) if run.metrics_path.exists() else 0
+    return len(small_runs.metrics(run)) if (run / "metrics.csv").exists() else 0
 
 
 def kill_second_process(settings: list[str]) -> None:
@@ -108,6 +107,7 @@ def end_first_process(settings: list[str], run: RunFolder, how: signal.Signals) 
     assert not run.is_finished
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason=NEEDS_PROC)
 def test_killed_processes_and_the_same_result(folder: Path) -> None:
     run = RunFolder(folder / "two")
@@ -127,10 +127,11 @@ def test_killed_processes_and_the_same_result(folder: Path) -> None:
         expected = small_runs.column(one, name)
         assert len(expected) == 20
         assert small_runs.column(run, name) == pytest.approx(expected, rel=0, abs=NEAR)
-    weights, others = load_file(one.weights_path), load_file(run.weights_path)
+    weights, others = load_file(one / "weights.safetensors"), load_file(run / "weights.safetensors")
     assert all((weight - others[name]).abs().max() < NEAR for name, weight in weights.items())
 
 
+@pytest.mark.slow
 def test_all_processes_stop_if_the_loss_is_infinite(folder: Path) -> None:
     exploding = ("model.optimiser.algorithm=sgd", "model.optimiser.learning_rate=1e38")
     with pytest.MonkeyPatch.context() as patch:
@@ -138,10 +139,11 @@ def test_all_processes_stop_if_the_loss_is_infinite(folder: Path) -> None:
         with pytest.raises(DivergedError, match="training diverged at step"):
             train(*LONG, *places(folder, "run"), *exploding, "trainer.gradient_clip=0")
     assert [process.returncode for process in processes] != [0]
-    found = {path.name for path in RunFolder(folder / "run").diverged_path.iterdir()}
+    found = {path.name for path in (RunFolder(folder / "run") / "diverged").iterdir()}
     assert found == {"batch.safetensors", "sentences.txt"}
 
 
+@pytest.mark.slow
 def test_sweep(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A job of a sweep starts its processes, and ends them; only the first one prints."""
     with pytest.MonkeyPatch.context() as patch:

@@ -19,7 +19,7 @@ from gardenpath.models.training.distributed import Placement
 from gardenpath.runs.training import train
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs
-from tests.distributed.trees import NEAR, SMALL, places, write_trees
+from tests.distributed.follower import NEAR, SMALL, places, write_trees
 from tests.integration.commands import ROOT
 
 COMMON = (*SMALL, "trainer.max_epochs=8", "trainer.early_stopping=2")
@@ -109,9 +109,24 @@ def together(follower: Follower, folder: Path, model: str, *more: str) -> RunFol
     return RunFolder(folder / f"{model}2")
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_two_processes_train_the_model_of_one(folder: Path, follower: Follower, model: str) -> None:
-    one, two = alone(folder, model), together(follower, folder, model)
+@pytest.fixture(scope="module")
+def lstms(folder: Path, follower: Follower) -> tuple[RunFolder, RunFolder]:
+    """The model of one process, and that of two."""
+    return alone(folder, "lstm"), together(follower, folder, "lstm")
+
+
+def test_two_processes_train_the_model_of_one(lstms: tuple[RunFolder, RunFolder]) -> None:
+    require_same(*lstms)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [name for name in MODELS if name != "lstm"])
+def test_so_they_do_with_other_models(folder: Path, follower: Follower, model: str) -> None:
+    require_same(alone(folder, model), together(follower, folder, model))
+
+
+def require_same(one: RunFolder, two: RunFolder) -> None:
+    """Numbers of all epochs, results and weights."""
     rows = small_runs.metrics(one)
     assert len(rows) > 1
     for name in rows[0]:
@@ -120,21 +135,22 @@ def test_two_processes_train_the_model_of_one(folder: Path, follower: Follower, 
         ), name
     for split, expected in one.result().items():
         assert two.result()[split] == pytest.approx(expected, rel=NEAR)
-    weights, others = load_file(one.weights_path), load_file(two.weights_path)
+    weights, others = load_file(one / "weights.safetensors"), load_file(two / "weights.safetensors")
     assert weights.keys() == others.keys()
     for name, weight in weights.items():
         assert (weight - others[name]).abs().max() < NEAR, name
-    log = two.log_path.read_text(encoding="utf-8")
+    log = (two / "train.log").read_text(encoding="utf-8")
     assert log.count(": epoch 1/") == 1
 
 
-def test_schedule_and_early_stopping_were_exercised(folder: Path, follower: Follower) -> None:
+def test_schedule_and_early_stopping_were_exercised(lstms: tuple[RunFolder, RunFolder]) -> None:
     """Else the comparison says nothing about them."""
-    rates = small_runs.column(RunFolder(folder / "lstm2"), "learning_rate")
+    rates = small_runs.column(lstms[1], "learning_rate")
     assert min(rates) < 3.0
     assert len(rates) < 8
 
 
+@pytest.mark.usefixtures("lstms")
 def test_a_refused_run_ends_all_processes(folder: Path, follower: Follower) -> None:
     given = arguments(folder, "lstm", 2)
     follower.begin(given)
@@ -143,11 +159,13 @@ def test_a_refused_run_ends_all_processes(folder: Path, follower: Follower) -> N
     assert follower.result().startswith("LeaderGoneError: ")
 
 
-def test_a_finished_run_is_left_alone_by_all(folder: Path, follower: Follower) -> None:
-    run = RunFolder(folder / "lstm2")
-    before = run.result_path.stat().st_mtime_ns
+def test_a_finished_run_is_left_alone_by_all(
+    folder: Path, follower: Follower, lstms: tuple[RunFolder, RunFolder]
+) -> None:
+    run = lstms[1]
+    before = (run / "result.json").stat().st_mtime_ns
     together(follower, folder, "lstm", "existing=resume")
-    assert run.result_path.stat().st_mtime_ns == before
+    assert (run / "result.json").stat().st_mtime_ns == before
 
 
 def test_only_the_first_process_estimates_ngrams(folder: Path, follower: Follower) -> None:

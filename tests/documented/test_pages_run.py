@@ -7,11 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.documented import stand_ins
-from tests.documented.not_run import NOT_RUN, reason_not_to_run
-from tests.documented.running import run_line
-from tests.documented.shell_lines import ShellLine, shell_lines
-from tests.documented.substitutions import IN_STOCK, SMALLER, STAND_INS
-from tests.documents import PAGES, ROOT, titled_files
+from tests.documented.pages import PAGES, ROOT, ShellLine, shell_lines, titled_files
+from tests.documented.running import (
+    IN_STOCK,
+    NOT_RUN,
+    SMALLER,
+    STAND_INS,
+    reason_not_to_run,
+    run_line,
+)
+from tests.tiers import built_once, slow_unless
 
 _PATHS = [ROOT / "README.md", *PAGES]
 LINES = {path: shell_lines(path, path.relative_to(ROOT).as_posix()) for path in _PATHS}
@@ -31,16 +36,20 @@ FRESH = {
     "docs/own_corpus.md": ("my_text", "my_corpus", "sentences.txt"),
 }
 
+# Pages with a command of each kind, which are run in the fast tier.
+SMOKE = ("corpora.md", "r.md", "sharing.md", "surprisal.md")
+
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with all stand-ins, which is made once."""
-    return stand_ins.build(tmp_path_factory.mktemp("documented") / "template")
+    folder = built_once(tmp_path_factory, "documented", lambda new: stand_ins.build(new / "all"))
+    return folder / "all"
 
 
 @pytest.mark.parametrize(
     "path",
-    [path for path, lines in RUN.items() if lines],
+    slow_unless(lambda path: path.name in SMOKE, [path for path, lines in RUN.items() if lines]),
     ids=lambda path: path.relative_to(ROOT).as_posix(),
 )
 def test_the_commands_of_a_page_run(
@@ -69,6 +78,7 @@ def _problem(line: ShellLine) -> str:
     return f"{line}\nran as {outcome.command}\nexit code {outcome.code}: {outcome.printed[-1500:]}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", CHECKED, ids=lambda line: f"{line.page}: {line}")
 def test_commands_that_are_not_run_are_checked(
     line: ShellLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

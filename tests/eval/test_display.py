@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gardenpath.eval.display import FAMILY_DISPLAYS, family_of, family_rank, family_style
-from gardenpath.eval.statistics.wording import prose_name
+from gardenpath.eval.statistics.answers import prose_name
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ if "--atheris" in sys.argv:  # instruments code while it is imported
     import atheris
 
     with atheris.instrument_imports(include=["gardenpath"]):
-        from tests.fuzz.all_readers import READERS
+        from tests.fuzz.campaign import READERS
 else:
-    from tests.fuzz.all_readers import READERS
+    from tests.fuzz.campaign import READERS
 from tests.fuzz.campaign import Findings, run_campaign
 from tests.fuzz.reader import Reader, is_refused
 

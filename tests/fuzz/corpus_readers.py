@@ -1,25 +1,39 @@
-"""Readers of corpora, grammars, n-gram models and vocabularies."""
+"""Fuzzed readers of corpora and of raw text."""
 
 from __future__ import annotations
 
+import gzip
 import io
+import tarfile
 from functools import cache
 
 import numpy as np
 
+from gardenpath.annotate.raw import (
+    Passage,
+    RawSettings,
+    SentenceSettings,
+    chosen_encoding,
+    format_of,
+    passage_sentences,
+    read_passages,
+)
 from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding import EncodedSplit, StoredSplit
 from gardenpath.data.pcfg.grammar import parse_grammar
+from gardenpath.data.readers.base import FileRange
 from gardenpath.data.readers.files import TextFiles
+from gardenpath.data.readers.treebanks import GumTreebank, partitions_of
 from gardenpath.data.sentence import Sentence, Source
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.tree import format_tree, parse_tree, read_trees
 from gardenpath.data.words.pieces import Subwords, SubwordSettings, train_subwords
-from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
+from gardenpath.data.words.vocabulary import Language, Vocabulary, build_vocabulary
 from gardenpath.eval.surprisal.inputs import read_given
 from gardenpath.models.ngram.arpa import read_arpa
 from gardenpath.models.ngram.model import NgramModel
 from gardenpath.store.files import read_text
+from tests.data.pcfg_tools import expected_length
 from tests.fuzz.reader import Reader, lines_of, on_disk, scratch
 from tests.models.ngram.oracles import write_arpa
 
@@ -98,7 +112,7 @@ def _grammar(content: bytes) -> None:
     grammar = parse_grammar(lines_of(content), path="grammar")
     for rules in grammar.rules.values():
         assert abs(sum(rule.probability for rule in rules) - 1.0) < 1e-6
-    assert grammar.expected_length > 0.0 and grammar.derivation_entropy_bits >= -1e-9
+    assert expected_length(grammar) > 0.0 and grammar.derivation_entropy_bits >= -1e-9
 
 
 def _arpa(content: bytes) -> None:
@@ -186,4 +200,92 @@ CORPUS_READERS = (
     Reader("vocabulary", _vocabulary_seeds(), _vocabulary),
     Reader("subwords", (_subwords_seed(),), _subwords, is_binary=True),
     Reader("arrays", _array_seeds(), _array, is_binary=True),
+)
+
+
+# ----------------------------------------------------------------------------
+# Readers of raw text and of archives of trees.
+
+
+_NEWS = """\
+<?xml version="1.0"?>
+<!DOCTYPE news>
+<DOC id="XIN_1" type="story" >
+<HEADLINE>
+标题
+</HEADLINE>
+<TEXT>
+<P>
+　　他说：“好。”&amp; 我走了……（真的！）
+</P>
+<s id=2>He met Mr. Smith &lt;there&gt; at 5 p.m. The cat &#65; slept.<br>
+<!-- <P> --> x < y <TABLE> 1 2 </TABLE>
+</TEXT>
+</DOC>
+"""
+_RAW = 'The cat sleeps. "Stop!" he said.\n\n1. It rose 3.5 percent... Why?\n'
+_PARTITIONS = "# Splits\n\n## dev\n\n  * GUM_a_b\n\n## train\n  - GUM_c_d\n"
+_LANGUAGES: tuple[Language, ...] = ("en", "zh")
+_FILES = {
+    "splits.md": "## train\n * GUM_a_b\n## dev\n## test\n",
+    "const/GUM_a_b.ptb": "(ROOT\n (S (NP-SBJ (DT The) (NN cat)) (VP (VBZ meows))))\n",
+}
+
+
+def _raw_text(content: bytes) -> None:
+    path = on_disk(content, "raw.txt")
+    settings = RawSettings()
+    for language in _LANGUAGES:
+        encoding = chosen_encoding(path, settings, language)
+        format = format_of(path, settings, encoding)
+        for one in read_passages(FileRange(path), settings, encoding=encoding, format=format):
+            if isinstance(one, Passage):
+                _check_sentences(one, language)
+            else:
+                assert one.line > 0 and one.reason
+
+
+def _check_sentences(passage: Passage, language: Language) -> None:
+    """Nothing is lost, and lines are those of the passage."""
+    found = list(passage_sentences(passage, language=language, settings=SentenceSettings()))
+    text = "".join("".join(line.split()) for _, line in passage.lines)
+    assert "".join("".join(sentence.split()) for _, sentence in found) == text
+    lines = {number for number, _ in passage.lines}
+    assert all(number in lines for number, _ in found)
+
+
+def _archive(content: bytes) -> None:
+    is_compressed = content.startswith(b"\x1f\x8b")
+    path = on_disk(content, "gum.tar.gz" if is_compressed else "gum.tar")
+    sentences = list(GumTreebank(root=str(path)).read("train"))
+    assert all(one.words and one.tree is not None for one in sentences)
+    assert all(one.words for one in Cleaning().apply(sentences))
+
+
+def _partitions(content: bytes) -> None:
+    lists = partitions_of(content.decode("utf-8", "ignore"), path="splits.md")
+    named = [name for names in lists.values() for name in names]
+    assert len(named) == len(set(named))
+
+
+def _archive_seeds() -> tuple[bytes, ...]:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        for name, text in _FILES.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return (file.getvalue(), gzip.compress(file.getvalue(), mtime=0))
+
+
+RAW_READERS = (
+    Reader("raw_text", (_NEWS.encode(), _RAW.encode()), _raw_text),
+    Reader(
+        "raw_bytes",
+        (_NEWS.encode("gb18030"), gzip.compress(_RAW.encode(), mtime=0)),
+        _raw_text,
+        is_binary=True,
+    ),
+    Reader("gum_archive", _archive_seeds(), _archive, is_binary=True),
+    Reader("gum_partitions", (_PARTITIONS.encode(),), _partitions),
 )

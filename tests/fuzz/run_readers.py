@@ -22,18 +22,24 @@ from gardenpath.models.ngram.model import NgramModel, NgramTable
 from gardenpath.models.weights import load_weights, save_weights
 from gardenpath.runs.run import Run
 from gardenpath.safe_text import MalformedTextError, parse_json, parse_yaml
-from gardenpath.settings.command_line import CommandLine, narrowed, read_grid
-from gardenpath.settings.compose import ConfigSource, Script, _require_readable, load_settings
+from gardenpath.settings.compose import (
+    CommandLine,
+    ConfigSource,
+    Script,
+    _require_readable,
+    load_settings,
+    narrowed,
+    read_grid,
+)
 from gardenpath.settings.schema import plain
 from gardenpath.store.files import owner_of, owner_path
-from gardenpath.store.manifest import kind_of_folder, verify_files
+from gardenpath.store.manifest import verify_files
 from gardenpath.store.run_claim import claim
 from gardenpath.store.run_folder import (
     CONFIG_FILE,
     RESULT_FILE,
     WEIGHTS_FILE,
     RunFolder,
-    has_marker,
 )
 from gardenpath.store.surprisals import Stored, SurprisalStore, _checksum
 from tests.adopted.word_models import WORDS, Corpus, make_model, save
@@ -66,7 +72,6 @@ _MANIFEST = """\
  "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}}
 """
 _RESULT = '{"test": {"loss": 5.25, "perplexity": 190.5}, "valid": {"loss": NaN}, "seconds": 3}\n'
-_MARKER = '{"kind": "run", "format": 2, "created": "2024-01-01T00:00:00+00:00"}\n'
 _OWNER = '{"pid": 1, "host": "here", "since": 1.5, "command": "python train.py"}\n'
 _GRID = """\
 - {data: [ctb, xinhua], model: ngram, seed: 1}
@@ -128,17 +133,10 @@ def _manifest(content: bytes) -> None:
     folder.mkdir(exist_ok=True)
     (folder / CONFIG_FILE).touch()
     (folder / "manifest.json").write_bytes(content)
-    kind_of_folder(folder)
+    assert RunFolder(folder).is_marked in (True, False)
     manifest = RunFolder(folder).manifest()
     if manifest is not None:
         verify_files(folder, manifest, remedy="train again")
-
-
-def _marker(content: bytes) -> None:
-    folder = scratch() / "run-marker"
-    folder.mkdir(exist_ok=True)
-    (folder / "gardenpath.json").write_bytes(content)
-    has_marker(folder)
 
 
 def _owner(content: bytes) -> None:
@@ -339,7 +337,6 @@ RUN_READERS = (
     Reader("grid", _seeds(_GRID), _grid),
     Reader("result", _seeds(_RESULT), _result),
     Reader("manifest", _seeds(_MANIFEST), _manifest),
-    Reader("marker", _seeds(_MARKER), _marker),
     Reader("lock_owner", _seeds(_OWNER), _owner),
     Reader("weights", (_weights_seed(),), _weights, is_binary=True),
     Reader("ngram_weights", (_ngram_seed(),), _ngram, is_binary=True),

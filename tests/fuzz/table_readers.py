@@ -1,4 +1,4 @@
-"""Readers of tables of surprisals, ours and published ones."""
+"""Fuzzed readers of tables, and of the files of other programs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from gardenpath.adopted.tables import (
+    TableOrigin,
+    TableSettings,
+    WordTable,
+    normalised_table,
+    read_word_table,
+    write_word_table,
+)
+from gardenpath.data.readers.base import SurprisalForm
 from gardenpath.eval.published.files import (
     PairingRules,
     SurprisalSet,
@@ -14,7 +23,9 @@ from gardenpath.eval.published.files import (
     read_two_columns,
     read_words,
 )
+from gardenpath.eval.published.forms import form_of, may_have_form, read_file
 from gardenpath.eval.published.tables import import_tables
+from gardenpath.eval.suites.syntaxgym import dump_results, word_regions
 from gardenpath.eval.suites.yaml_suites import load_compact
 from gardenpath.eval.surprisal.tables import (
     RunHeader,
@@ -23,10 +34,11 @@ from gardenpath.eval.surprisal.tables import (
     read_surprisals,
     write_surprisals,
 )
-from gardenpath.store.manifest import side_car
+from gardenpath.store.manifest import side_car, write_side_car
 from gardenpath.store.tables import METRICS, read_table
 from gardenpath.studies.layouts import import_mandarin, import_reflexives, import_suppression
 from gardenpath.studies.reflexives_files import read_bert
+from tests.eval.published import samples as form_samples
 from tests.fuzz.reader import Reader, on_disk, scratch
 
 _LOOSE = PairingRules(prefixes=False, words=False, reworded=0.5, misplaced=1, unit="bits")
@@ -133,6 +145,9 @@ def _two_columns(text: str) -> str:
 def _surprisals(name: str) -> Callable[[bytes], None]:
     def read(content: bytes) -> None:
         path = on_disk(content, name)
+        # The header of the first table is that of all inputs.
+        header_content = json.loads(side_car(path).read_text(encoding="utf-8"))
+        write_side_car(path, header_content)
         rows, header = read_surprisals(path)
         again = scratch() / f"again.{name}"
         write_surprisals(again, rows, header)
@@ -160,11 +175,6 @@ def _surprisal_seed(name: str) -> bytes:
     run = RunHeader(run="runs/a", model="x", vocabulary="abc", search="y", settings=settings)
     path = scratch() / name
     write_surprisals(path, rows, TableHeader(runs=(run,)))
-    if (beside := side_car(path)).exists():
-        # It stays there for all inputs, and fits them all without the checksum of one table.
-        content = json.loads(beside.read_text(encoding="utf-8"))
-        del content["table_sha256"]
-        beside.write_text(json.dumps(content), encoding="utf-8")
     return path.read_bytes()
 
 
@@ -250,3 +260,94 @@ TABLE_READERS = (
 
 def void(_result: object) -> None:
     """Ignore a result."""
+
+
+# ----------------------------------------------------------------------------
+# Readers of the forms in which other programs write surprisals and predictions.
+
+
+_SUITE_READERS = """\
+name: mine
+language: en
+regions: [subject, verb]
+predictions: {agreement: (verb;%b%) > (verb;%a%)}
+items:
+  1: {a: The cat | sleeps, b: The cat | sleep}
+"""
+_SCORES: form_samples.Scores = {
+    ("The", "cat", "sleeps"): [-2.0, -9.0, -4.0],
+    ("The", "cat", "sleep"): [-2.0, -9.0, -6.5],
+}
+
+
+def _import_readers(content: bytes) -> None:
+    """Recognise, import for a suite, and adopt."""
+    path = on_disk(content, "forms.json")
+    suite = load_compact(on_disk(_SUITE_READERS.encode(), "mine.yaml"))
+    may_have_form(path, "auto")
+    rules = PairingRules(unit="log_prob_nats", prefixes=False)
+    import_tables([suite], [SurprisalSet(path)], rules)
+
+
+def _adopt(content: bytes) -> None:
+    path = on_disk(content, "adopted.json")
+    table = normalised_table(path, TableSettings(unit="log_prob_nats", prefixes=False))
+    again = scratch() / "adopted.jsonl"
+    write_word_table(again, table)
+    assert repr(read_word_table(again)) == repr(table)
+
+
+def _read(form: SurprisalForm) -> Callable[[bytes], None]:
+    def read(content: bytes) -> None:
+        path = on_disk(content, f"{form}.txt")
+        form_of(path, form)
+        file = read_file(path, form, PairingRules(unit="log_prob_nats"))
+        for one in file.sentences:
+            assert len(one.tokens) == len(one.values)
+
+    return read
+
+
+def _word_table(content: bytes) -> None:
+    table = read_word_table(on_disk(content, "words.jsonl"))
+    again = scratch() / "words.again.jsonl"
+    write_word_table(again, table)
+    assert repr(read_word_table(again)) == repr(table)
+
+
+def _seed_table() -> bytes:
+    path = scratch() / "seed.jsonl"
+    sentences = {words: (*values, float("-inf")) for words, values in _SCORES.items()}
+    origin = TableOrigin(source="a", sha256="0", form="vllm", unit="nats", boundary="next")
+    write_word_table(path, WordTable(origin=origin, sentences=sentences))
+    return path.read_bytes()
+
+
+def _seed_results() -> bytes:
+    path = Path(on_disk(_SUITE_READERS.encode(), "mine.yaml"))
+    suite = load_compact(path)
+    rows = [list(map(abs, values)) for values in _SCORES.values()]
+    return dump_results(suite, word_regions(suite, rows), model="m").encode()
+
+
+_LM_EVAL = form_samples.lm_eval([("The cat sleeps", -15.0, "The cat sleep", -17.5)]).encode()
+_VLLM = form_samples.vllm(_SCORES).encode()
+_OPENAI = form_samples.openai(_SCORES).encode()
+_MINICONS = form_samples.minicons(_SCORES).encode()
+_BYTES = json.dumps([["<s>", 0.0], ["\u0120caf", -1.5], ["<0xC3>", -1], ["<0xA9>", -2]]).encode()
+
+FORM_READERS = (
+    Reader("form_import", (_VLLM, _OPENAI, _MINICONS), _import_readers),
+    Reader("form_adopting", (_VLLM, _OPENAI, _MINICONS), _adopt),
+    Reader("form_lm_zoo", (form_samples.lm_zoo(_SCORES).encode(),), _read("lm_zoo")),
+    Reader(
+        "form_minicons",
+        (_MINICONS, _BYTES, form_samples.minicons_csv(_SCORES).encode()),
+        _read("minicons"),
+    ),
+    Reader("form_lm_eval", (_LM_EVAL,), _read("lm_eval")),
+    Reader("form_vllm", (_VLLM,), _read("vllm")),
+    Reader("form_openai", (_OPENAI,), _read("openai")),
+    Reader("form_syntaxgym", (_seed_results(),), _read("syntaxgym")),
+    Reader("word_table", (_seed_table(),), _word_table),
+)

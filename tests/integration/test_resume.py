@@ -67,7 +67,9 @@ def _kill(folder: Path, step: int, *overrides: str) -> None:
 
 
 def _require_same(resumed: RunFolder, expected: RunFolder) -> None:
-    assert resumed.weights_path.read_bytes() == expected.weights_path.read_bytes()
+    assert (resumed / "weights.safetensors").read_bytes() == (
+        expected / "weights.safetensors"
+    ).read_bytes()
     assert small_runs.metrics(resumed) == small_runs.metrics(expected)
     assert resumed.result() == expected.result()
 
@@ -82,6 +84,7 @@ def uninterrupted(
 
 
 # Before anything is saved; within an epoch; at its first step; in a later epoch.
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1, 4, 6, 9, 16])
 def test_resumed_within_an_epoch(
     uninterrupted: tuple[RunFolder, tuple[str, ...]], tmp_path: Path, step: int
@@ -92,6 +95,7 @@ def test_resumed_within_an_epoch(
     _require_same(small_runs.run(tmp_path, *often, "existing=resume"), expected)
 
 
+@pytest.mark.slow
 def test_resumed_after_an_epoch(
     uninterrupted: tuple[RunFolder, tuple[str, ...]], tmp_path: Path
 ) -> None:
@@ -100,6 +104,7 @@ def test_resumed_after_an_epoch(
     _require_same(small_runs.run(tmp_path, *overrides, "existing=resume"), expected)
 
 
+@pytest.mark.slow
 def test_resumed_again_and_again(
     uninterrupted: tuple[RunFolder, tuple[str, ...]], tmp_path: Path
 ) -> None:
@@ -140,7 +145,7 @@ def test_what_was_trained_before_the_kill_is_not_trained_again(tmp_path: Path) -
 SCRIPT = """
 import os, signal, sys
 from gardenpath.runs.training import train
-from gardenpath.models.training.lightning_module import LanguageModelling
+from gardenpath.models.training.trainer import LanguageModelling
 
 original = LanguageModelling.training_step
 def step_or_die(self, batch, batch_idx):
@@ -171,7 +176,7 @@ def test_a_process_that_is_really_killed(tmp_path: Path) -> None:
 
 def test_a_changed_byte_of_a_checkpoint_is_not_resumed(tmp_path: Path) -> None:
     _kill(tmp_path, 8, *MODELS["lstm"])
-    path = RunFolder(tmp_path / "runs/text/lstm/seed1").checkpoint_path
+    path = RunFolder(tmp_path / "runs/text/lstm/seed1") / "checkpoints/last.ckpt"
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
@@ -183,7 +188,7 @@ def test_a_changed_byte_of_a_checkpoint_is_not_resumed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kept", [0.0, 0.5, 0.99])
 def test_a_truncated_checkpoint_is_named_with_a_remedy(tmp_path: Path, kept: float) -> None:
     _kill(tmp_path, 8, *MODELS["lstm"])
-    path = RunFolder(tmp_path / "runs/text/lstm/seed1").checkpoint_path
+    path = RunFolder(tmp_path / "runs/text/lstm/seed1") / "checkpoints/last.ckpt"
     content = path.read_bytes()
     path.write_bytes(content[: int(kept * len(content))])
     with pytest.raises(RunError, match="delete it to start over") as caught:
@@ -191,10 +196,11 @@ def test_a_truncated_checkpoint_is_named_with_a_remedy(tmp_path: Path, kept: flo
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.slow
 def test_without_its_checkpoint_a_run_starts_over(tmp_path: Path) -> None:
     expected = small_runs.run(tmp_path / "whole", *MODELS["lstm"])
     _kill(tmp_path, 8, *MODELS["lstm"])
-    RunFolder(tmp_path / "runs/text/lstm/seed1").checkpoint_path.unlink()
+    (RunFolder(tmp_path / "runs/text/lstm/seed1") / "checkpoints/last.ckpt").unlink()
     _require_same(small_runs.run(tmp_path, *MODELS["lstm"], "existing=resume"), expected)
 
 
@@ -228,12 +234,14 @@ def test_a_finished_run_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixt
     assert {path: path.stat().st_mtime_ns for path in run.path.rglob("*")} == before
 
 
+@pytest.mark.slow
 def test_overwriting_replaces_a_run(tmp_path: Path) -> None:
     run = small_runs.run(tmp_path, *MODELS["lstm"])
     small_runs.run(tmp_path, *MODELS["lstm"], "existing=overwrite", "trainer.max_epochs=1")
     assert len(small_runs.metrics(run)) == 1
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_continued_to_more_epochs(tmp_path: Path) -> None:
     """``existing=resume`` with a raised limit equals a run of that length; ``skip`` refuses it."""
     given = (*MODELS["lstm"], "trainer.early_stopping=0")
@@ -254,8 +262,7 @@ def test_a_run_is_not_resumed_with_another_corpus(tmp_path: Path) -> None:
     """Not even if the words are the same: the sentences after the checkpoint would be others."""
     overrides = ("model=lstm", *small_runs.NEURAL, "trainer.max_epochs=1")
     run = small_runs.run(tmp_path, *overrides)
-    run.result_path.unlink()
-    (run.path / "manifest.json").unlink()
+    (run / "result.json").unlink()
     sentences = tmp_path / "corpus" / "train.txt"
     text = sentences.read_text(encoding="utf-8")
     lines = text.splitlines(keepends=True)

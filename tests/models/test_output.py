@@ -27,7 +27,7 @@ from gardenpath.models.output import (
 )
 from gardenpath.models.weights import load_weights, save_weights
 from tests.models.samples import make_batch, make_split, random_sentences
-from tests.models.slow_factored import slow_log_probs
+from tests.models.slow_models import slow_log_probs
 
 
 @pytest.mark.parametrize("size", [1, 3, 32])

@@ -216,7 +216,7 @@ def _model(folder: RunFolder) -> torch.nn.Module | NgramModel:
 
 
 def _without_manifest(folder: RunFolder) -> RunFolder:
-    """A run of format 1 has no checksums, so damage must be found in other ways."""
+    """Without the checksums, damage must be found in other ways."""
     (folder.path / "manifest.json").unlink()
     return folder
 
@@ -260,7 +260,7 @@ def test_a_run_holds_what_the_documentation_lists(trained: Path, model: str) -> 
     names = {path.name for path in folder.path.iterdir()}
     always = {
         "config.yaml", "vocabulary.json", "versions.txt", "weights.safetensors", "result.json",
-        "gardenpath.json", "manifest.json", ".lock",
+        "manifest.json", ".lock",
     }  # fmt: skip
     neural = {"metrics.csv", "checkpoints", "train.log"}
     assert names == (always | neural if isinstance(FAMILIES[model], NeuralFamily) else always)
@@ -284,7 +284,7 @@ def test_the_vocabulary_is_identified_by_its_hash(trained: Path) -> None:
 
 def test_checkpoints_load_without_running_code(trained: Path) -> None:
     for model in ("lstm", "transformer"):
-        content = torch.load(_folder(trained, model).checkpoint_path, weights_only=True)
+        content = torch.load(_folder(trained, model) / "checkpoints/last.ckpt", weights_only=True)
         assert content["global_step"] > 0
 
 
@@ -314,7 +314,7 @@ def test_missing_and_superfluous_weights_are_named(tmp_path: Path) -> None:
 
 def test_an_ngram_model_over_other_words_is_refused(copied: Path) -> None:
     folder = _without_manifest(_folder(copied, "ngram"))
-    path = folder.vocabulary_path
+    path = folder / "vocabulary.json"
     path.write_text(path.read_text(encoding="utf-8").replace('"cat",', '"cat", "cow",'), "utf-8")
     with pytest.raises(RunError, match=r"vocabulary\.json"):
         _model(folder)
@@ -324,11 +324,12 @@ def test_an_ngram_model_over_other_words_is_refused(copied: Path) -> None:
 @pytest.mark.parametrize("kept", [0, 4, 0.5, 0.999])
 def test_truncated_weights_are_named(copied: Path, model: str, kept: float) -> None:
     folder = _without_manifest(_folder(copied, model))
-    content = folder.weights_path.read_bytes()
-    folder.weights_path.write_bytes(content[: int(kept if kept >= 1 else kept * len(content))])
+    content = (folder / "weights.safetensors").read_bytes()
+    size = int(kept if kept >= 1 else kept * len(content))
+    (folder / "weights.safetensors").write_bytes(content[:size])
     with pytest.raises(RunError, match="cannot be read") as caught:
         _model(folder)
-    assert str(folder.weights_path) in str(caught.value)
+    assert str(folder / "weights.safetensors") in str(caught.value)
 
 
 @pytest.mark.parametrize("model", MODELS_SAVED_MODEL)
@@ -350,9 +351,9 @@ def test_pieces_are_verified(tmp_path: Path) -> None:
     found = load_subwords(folder)
     assert found is not None
     assert found.content_hash == load_vocabulary(folder).subword_hash
-    content = bytearray(folder.subwords_path.read_bytes())
+    content = bytearray((folder / "subwords.model").read_bytes())
     content[-1] ^= 1
-    folder.subwords_path.write_bytes(bytes(content))
+    (folder / "subwords.model").write_bytes(bytes(content))
     with pytest.raises(RunError, match=r"subwords\.model: is damaged"):
         load_subwords(folder)
 

@@ -10,8 +10,7 @@ from playwright.sync_api import Page
 
 from tests.eval.report.browser import Browser, browser, find_browser
 from tests.no_skips import NEEDS_BROWSER
-from tests.playground.pages import open_page
-from tests.playground.serving import Served, served, settings_for
+from tests.playground.serving import Served, open_page, served, settings_for
 
 
 @pytest.fixture(scope="session")

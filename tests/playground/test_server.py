@@ -32,7 +32,7 @@ from gardenpath.playground.settings import (
 )
 from gardenpath.runs.find import load
 from tests.adopted import tiny_models
-from tests.documents import ROOT
+from tests.documented.pages import ROOT
 from tests.playground.serving import Served, served, settings_for
 from tests.toy_runs import NARROW_SEARCH, run_of
 

@@ -25,8 +25,8 @@ from gardenpath.playground.settings import (
     help_of,
     playground_settings_of,
 )
-from gardenpath.settings.command_line import explanations
-from tests.documents import ROOT
+from gardenpath.settings.schema import explanations
+from tests.documented.pages import ROOT
 from tests.toy_runs import NARROW
 
 # A machine that does much else needs long to import the libraries.
@@ -55,6 +55,7 @@ def _started(folder: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[st
             process.kill()
 
 
+@pytest.mark.slow
 def test_the_process_ends_while_a_model_computes(folder: Path, tmp_path: Path) -> None:
     with _started(folder, tmp_path) as (process, port):
         # The address can be opened as soon as it is printed.

@@ -51,6 +51,7 @@ def test_an_adopted_model_is_a_run(adopted: gp.Run, folder: Path) -> None:
     assert found.attrs["boundary"] is None and found.attrs["measure"] == "surprisal"
 
 
+@pytest.mark.slow
 def test_it_stands_beside_our_own_runs(adopted: gp.Run, folder: Path, tmp_path: Path) -> None:
     own = toy_runs.run_of(folder, "lstm")
     results = gp.evaluate([adopted, own], gp.suites("toy_english"), items=3, in_vocabulary=True)
@@ -140,7 +141,7 @@ def test_names_of_models(arpa: Path, tmp_path: Path) -> None:
 
 
 def test_damaged_files_are_named(adopted: gp.Run) -> None:
-    weights = adopted.folder.weights_path
+    weights = adopted.folder / "weights.safetensors"
     content = bytearray(weights.read_bytes())
     content[-3] ^= 1
     weights.write_bytes(content)

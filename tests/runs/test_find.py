@@ -78,6 +78,7 @@ def test_one_name_for_two_corpora(tmp_path: Path) -> None:
     assert models(gp.find(tmp_path / "runs")) == [first, first, second]
 
 
+@pytest.mark.slow
 def test_a_corpus_that_was_changed_in_its_folder(tmp_path: Path) -> None:
     trained(tmp_path, "a")
     small_runs.write_corpus(tmp_path / "corpus", train_sentences=30)
@@ -159,6 +160,7 @@ def _flips(copy: Path, count: int) -> Iterator[tuple[Path, int]]:
             yield file, place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["ngram", "lstm", "rnng", "pieces"])
 @pytest.mark.parametrize("state", ["finished", "unfinished"])
 def test_a_flipped_bit_in_a_run(
@@ -168,8 +170,7 @@ def test_a_flipped_bit_in_a_run(
     shutil.copytree(originals[model], copy)
     unfinished = state == "unfinished"
     if unfinished:
-        for name in ("manifest.json", "result.json"):
-            (copy / name).unlink()
+        small_runs.unfinish(copy)
     expected = said(copy, unfinished=unfinished)
     refused: set[str] = set()
     for file, place in _flips(copy, 8 if model == "rnng" else PLACES):

@@ -96,6 +96,7 @@ def test_the_task_prints_and_writes_the_table(
     assert isinstance(table, pd.DataFrame)
 
 
+@pytest.mark.slow
 def test_the_table_is_refreshed_until_it_is_interrupted(folder: Path) -> None:
     command = [sys.executable, str(ROOT / "evaluate.py"), "task=runs", f"run={folder / 'runs'}"]
     command += [f"output={folder}", "--watch=0.1"]

@@ -386,8 +386,8 @@ def test_entries_of_older_versions_are_computed_again_with_columns(
 def test_what_matters_is_told_to_other_processes(folder: Path, tmp_path: Path) -> None:
     run = run_of(folder, "rnng", store=tmp_path / "kept.sqlite")
     job = ScoringJob(run, [ONE, OTHER], matters={OTHER: (3, 1)})
-    assert job.message([ONE, OTHER])["matters"] == [[0, 1, 2, 3, 4], [1, 3]]
-    assert ScoringJob(run, [ONE]).message([ONE])["matters"] is None
+    assert job.order([ONE, OTHER]).matters == {ONE: [0, 1, 2, 3, 4], OTHER: [1, 3]}
+    assert ScoringJob(run, [ONE]).order([ONE]).matters is None
 
 
 def test_perplexities_have_standard_errors(

@@ -21,10 +21,11 @@ from gardenpath.errors import ConfigError, RunError, ScoringStoppedError, Stoppe
 from gardenpath.runs import processes as automatic
 from gardenpath.runs import processes as spreading
 from gardenpath.runs.parsing import parsed
-from gardenpath.runs.processes import LostWorkerError, ScoringJob, Worker, spread_jobs
+from gardenpath.runs.processes import LostWorkerError, ScoringJob, spread_jobs
 from gardenpath.settings.schema import plain, read
 from gardenpath.settings.tasks import PerplexityTask, SuiteTask
 from gardenpath.store.surprisals import SurprisalStore
+from gardenpath.workers import Worker
 from tests.toy_runs import run_of
 
 _SUBJECTS = ("the boys", "the man", "the boys that knew", "the man that the boys knew")
@@ -54,6 +55,7 @@ def stored(jobs: list[ScoringJob]) -> list[Sized]:
     return [job.store.get(job.key, job.sentences) for job in jobs]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("always_starts")
 def test_results_are_the_same_for_any_number_of_processes(folder: Path, tmp_path: Path) -> None:
     found = []
@@ -75,11 +77,11 @@ def test_a_killed_worker_is_named_and_the_stored_chunks_are_kept(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs = jobs_of(folder, tmp_path / "s.sqlite")
-    started: list[Worker] = []
+    started: list[Worker[Any]] = []
     begin = Worker.__init__
 
-    def noticed(worker: Worker) -> None:
-        begin(worker)
+    def noticed(worker: Worker[Any], task: Any) -> None:
+        begin(worker, task)
         started.append(worker)
 
     def kill_one() -> None:
@@ -87,16 +89,14 @@ def test_a_killed_worker_is_named_and_the_stored_chunks_are_kept(
             time.sleep(0.01)
         os.kill(started[0].pid, signal.SIGKILL)
 
-    give = Worker.give
+    send = Worker.send
 
-    def wait_for_the_kill(worker: Worker, number: int, message: dict[str, Any]) -> None:
-        if any(stored(jobs)):
-            worker.task = number  # and never told
-        else:
-            give(worker, number, message)
+    def wait_for_the_kill(worker: Worker[Any], content: object) -> None:
+        if not any(stored(jobs)):
+            send(worker, content)
 
     monkeypatch.setattr(Worker, "__init__", noticed)
-    monkeypatch.setattr(Worker, "give", wait_for_the_kill)
+    monkeypatch.setattr(Worker, "send", wait_for_the_kill)
     killer = threading.Thread(target=kill_one)
     killer.start()
     with pytest.raises(RunError, match=r"was killed \(SIGKILL\).* chunks are stored"):
@@ -112,6 +112,7 @@ def test_a_killed_worker_is_named_and_the_stored_chunks_are_kept(
     assert stored(jobs) == stored(alone)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("always_starts")
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_signal_says_how_much_is_stored(
@@ -138,6 +139,7 @@ def test_a_signal_says_how_much_is_stored(
     assert said in raised.value.in_words and "run the same command again" in raised.value.in_words
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_be_scored_is_left_to_the_caller(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,7 +158,7 @@ def test_a_run_that_cannot_be_scored_is_left_to_the_caller(
 def test_no_process_is_started_for_little_work(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spreading, "WorkerPool", lambda _count: pytest.fail("started"))
+    monkeypatch.setattr(spreading, "WorkerPool", lambda *_: pytest.fail("started"))
     job = ScoringJob(run_of(folder, "lstm", store=tmp_path / "s.sqlite"), SENTENCES)
     spread_jobs([job], 4)
     assert not job.missing()
@@ -217,6 +219,7 @@ def job_of(folder: Path, model: str = "rnng", *, store: Path, **given: Any) -> S
     return ScoringJob(run, given.pop("sentences", SENTENCES), **{"chunk": CHUNK, **given})
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_threads")
 @pytest.mark.usefixtures("is_long")
 def test_results_are_those_of_any_number_of_processes(folder: Path, tmp_path: Path) -> None:
@@ -269,6 +272,7 @@ def test_no_process_is_started_for_little_work_automatic(
     assert started == [2]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_threads")
 def test_what_is_stored_is_no_work(
     folder: Path, tmp_path: Path, started: list[int], monkeypatch: pytest.MonkeyPatch

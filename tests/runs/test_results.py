@@ -23,8 +23,7 @@ from gardenpath.runs.evaluation import evaluate, score
 from gardenpath.runs.results import Results, check_result_forms, how_made
 from gardenpath.store.manifest import read_results_manifest
 from gardenpath.store.tables import EFFECTS, ITEMS, SUMMARY, SURPRISALS, read_table
-from tests.eval.suites.pair_samples import prediction_accuracies
-from tests.eval.suites.samples import cats_suite
+from tests.eval.suites.suite_samples import cats_suite, prediction_accuracies
 from tests.runs.own_suite import Uniform, agreement
 
 PAIRS = pair_suite(

@@ -127,7 +127,7 @@ def test_another_segmentation_than_that_of_the_vocabulary_is_refused(tmp_path: P
     shutil.copy(other.path / "subwords.model", first.path / "subwords.model")
     with pytest.raises(DamagedRunError, match=r"subwords\.model: is missing or damaged"):
         _key(first.path)
-    first.subwords_path.unlink()
+    (first / "subwords.model").unlink()
     with pytest.raises(DamagedRunError, match=r"subwords\.model: is missing or damaged"):
         _key(first.path)
 
@@ -225,6 +225,7 @@ def test_the_key_changes_with_the_version_of_the_search(
     assert _key(run_of(folder, "lstm").path) != before["lstm"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["rnng", "plm"])
 @pytest.mark.parametrize(
     "usual",
@@ -345,7 +346,7 @@ def _change(run: Run, model: Mapping[str, Any], **top: Any) -> Run:
     config = run.folder.config()
     config["model"].update(model)
     config.update(top)
-    run.folder.config_path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    (run.folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     (run.path / "manifest.json").unlink(missing_ok=True)
     return Run(run.path, device="cpu")
 
@@ -370,7 +371,7 @@ def test_nothing_named_in_a_configuration_is_run(copied: Run, place: str) -> Non
         changed = _change(copied, poison)
     else:
         changed = _change(copied, {}, **poison)
-    assert "_target_" in changed.folder.config_path.read_text(encoding="utf-8")
+    assert "_target_" in (changed.folder / "config.yaml").read_text(encoding="utf-8")
     changed.word_log_probs([OLD])
     assert not trap.exists()
 
@@ -378,7 +379,7 @@ def test_nothing_named_in_a_configuration_is_run(copied: Run, place: str) -> Non
 def test_python_objects_in_a_configuration_are_refused(copied: Run) -> None:
     trap = copied.path.parent / "trap"
     text = f'model: !!python/object/apply:os.mkdir ["{trap}"]\n'
-    copied.folder.config_path.write_text(text, encoding="utf-8")
+    (copied.folder / "config.yaml").write_text(text, encoding="utf-8")
     (copied.path / "manifest.json").unlink()
     with pytest.raises(RunError, match="not a run folder"):
         copied.trained.network()
@@ -387,7 +388,7 @@ def test_python_objects_in_a_configuration_are_refused(copied: Run) -> None:
 
 @pytest.mark.parametrize("content", ["", "- a\n- b\n", "just text\n"])
 def test_a_configuration_that_is_none_is_refused(copied: Run, content: str) -> None:
-    copied.folder.config_path.write_text(content, encoding="utf-8")
+    (copied.folder / "config.yaml").write_text(content, encoding="utf-8")
     (copied.path / "manifest.json").unlink()
     with pytest.raises(RunError, match="not a configuration"):
         copied.trained.network()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gardenpath.data.readers.base import Piece
+from gardenpath.data.readers.base import FileRange
 from gardenpath.data.readers.files import TextFiles
 from gardenpath.errors import GardenpathError, RunError
 from gardenpath.models.training.trainer import LanguageModelling
@@ -30,7 +30,7 @@ def test_a_prepared_corpus_is_not_read_again(
     read: list[str] = []
     original = TextFiles.read_piece
 
-    def noted(self: TextFiles, piece: Piece) -> Iterator[Any]:
+    def noted(self: TextFiles, piece: FileRange) -> Iterator[Any]:
         read.append(piece.path.stem)
         return original(self, piece)
 

@@ -14,19 +14,20 @@ from omegaconf import DictConfig
 
 from gardenpath.errors import ConfigError
 from gardenpath.playground.settings import PlaygroundSettings
-from gardenpath.settings import command_line
-from gardenpath.settings.command_line import (
+from gardenpath.settings import compose
+from gardenpath.settings.compose import (
     CommandLine,
+    ConfigSource,
     GridBlock,
-    check_command_line,
-    explanations,
+    Script,
+    composed,
     narrowed,
     read_grid,
 )
-from gardenpath.settings.compose import ConfigSource, Script, composed
 from gardenpath.settings.evaluate import EvaluateSettings
-from gardenpath.settings.schema import Tagged
+from gardenpath.settings.schema import Tagged, explanations
 from gardenpath.settings.train import TrainSettings
+from tests.integration.commands import check_command_line
 
 
 def _mistakes(*arguments: str, script: Script = "train") -> list[str]:
@@ -51,11 +52,13 @@ RIGHT: list[list[str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", RIGHT)
 def test_right_command_lines_pass(arguments: list[str]) -> None:
     check_command_line("train", arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argument", "mistake"),
     [
@@ -93,8 +96,8 @@ def test_right_command_lines_pass(arguments: list[str]) -> None:
         ("seed=-1", "seed=-1: must be in [0, 4294967295]"),
         ("seed=5000000000", "seed=5000000000: must be in [0, 4294967295]"),
         ("seed=one", "seed=one: must be a whole number"),
-        ("resume=maybe", "existing=maybe: valid: skip, resume, overwrite, refuse"),
-        ("overwrite=1", "existing=1: valid: skip, resume, overwrite, refuse"),
+        ("resume=true", "resume is not a setting; valid: model, seed, existing"),
+        ("existing=1", "existing=1: valid: skip, resume, overwrite, refuse"),
         ("run_dir=null", "run_dir is missing"),
         ("paths.runs=[1]", "paths.runs=[1]: must be text"),
         ("paths=3", "unknown paths '3'; valid: default"),
@@ -153,6 +156,7 @@ def test_all_mistakes_of_a_command_line_at_once() -> None:
         assert len([mistake for mistake in found if part in mistake]) == 1
 
 
+@pytest.mark.slow
 def test_what_depends_on_a_wrong_choice_is_not_judged() -> None:
     (found,) = _mistakes("model=transfromer", "model.network.heads=2", "seed=1")
     assert found == "unknown model 'transfromer'; did you mean 'transformer'?"
@@ -190,7 +194,7 @@ def _compositions(monkeypatch: pytest.MonkeyPatch, line: CommandLine) -> int:
         calls.append(source)
         return composed(source, overrides)
 
-    monkeypatch.setattr(command_line, "composed", counted)
+    monkeypatch.setattr(compose, "composed", counted)
     line.check()
     return len(calls)
 
@@ -210,6 +214,7 @@ def test_a_sweep_costs_by_groups_and_not_by_jobs(monkeypatch: pytest.MonkeyPatch
     assert many == few <= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argument", "mistake"),
     [
@@ -390,6 +395,7 @@ def test_wrong_id_ranges_are_listed_with_all_other_mistakes() -> None:
     assert any("'2-x' is not a list of numbers" in mistake for mistake in found)
 
 
+@pytest.mark.slow
 def test_a_suite_that_does_not_exist_is_not_missing_too() -> None:
     for arguments in (("suite=mandrin",), ("task=suite", "suite=mandrin", "task.tie_credit=coin")):
         (found,) = _mistakes(*arguments, script="evaluate")
@@ -503,11 +509,13 @@ def test_the_command_line_wins() -> None:
     assert _runs(*given) == ["ptb/rnng/4", "ptb/rnng/5"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", ["mandarin", "reflexives", "filler_gap"])
 def test_every_run_of_a_grid_is_right(experiment: str) -> None:
     check_command_line("train", ["-m", f"experiment={experiment}"])
 
 
+@pytest.mark.slow
 def test_a_setting_of_some_models_is_for_them_alone() -> None:
     line = CommandLine(
         ConfigSource("train"), ["experiment=mandarin", "model.size=tiny"], is_sweep=True
@@ -518,6 +526,7 @@ def test_a_setting_of_some_models_is_for_them_alone() -> None:
     line.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argument", "mistake"),
     [

@@ -34,6 +34,7 @@ from gardenpath.settings.train import TrainSettings
 from gardenpath.studies.replicate import study_spec
 from gardenpath.util import CONFIG_DIR
 from tests.models.samples import make_vocabulary
+from tests.tiers import in_turn
 
 SCRIPTS: tuple[Script, ...] = ("train", "evaluate")
 
@@ -49,7 +50,12 @@ def with_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
 
 
-@pytest.mark.parametrize(("data", "model"), itertools.product(_choices("data"), _choices("model")))
+_WITHOUT_TREES = list(itertools.product(("text", "wikipedia"), ("rnng", "plm")))
+
+
+@pytest.mark.parametrize(
+    ("data", "model"), in_turn(_choices("data"), _choices("model"), each=1) + _WITHOUT_TREES
+)
 def test_every_corpus_with_every_model(data: str, model: str) -> None:
     arguments = [f"data={data}", f"model={model}"]
     if data == "combined":
@@ -92,6 +98,7 @@ def test_every_logger_is_right(script: Script, logger: str) -> None:
 NEURAL = ("lstm", "transformer", "rnng", "plm", "plm_mask")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", _choices("model"))
 def test_every_experiment_is_right(model: str) -> None:
     demo = "demo_neural" if model in NEURAL else "demo"
@@ -184,6 +191,7 @@ def test_studies_are_searched_with_the_published_rules() -> None:
     assert load_settings("evaluate", ["suite=demo"]).search == WordSync()
 
 
+@pytest.mark.slow
 def test_defaults_are_those_of_the_documentation() -> None:
     settings: TrainSettings = load_settings("train")
     assert settings.run_dir == "runs/toy_english/lstm/seed1"
@@ -220,6 +228,7 @@ def test_groups_are_those_of_the_script(script: Script) -> None:
     assert groups_of(ConfigSource(script)) == shared | own[script]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_files_repeat_no_default(script: Script) -> None:
     """A value in a file that equals the default of its dataclass would be a second truth."""

@@ -70,6 +70,7 @@ def _scored(model: Any, tokenizer: Any, text: str) -> tuple[list[int], list[floa
     return ids[0, 1:-1].tolist(), found.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_transformers_gives_the_numbers_of_the_run(
     trained: dict[str, Run], tmp_path: Path, name: str
@@ -182,6 +183,7 @@ def test_a_portable_run_of_pieces(trained: dict[str, Run], tmp_path: Path) -> No
         assert np.array_equal(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lstm", "transformer"])
 def test_classes_of_words_are_not_part_of_transformers(tmp_path: Path, kind: str) -> None:
     run = small_runs.loaded(small_runs.run(tmp_path, *KINDS[kind], "model.network.output=factored"))

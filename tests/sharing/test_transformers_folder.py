@@ -119,6 +119,7 @@ def test_unigram_pieces_are_those_of_sentencepiece_or_equally_good(word: str) ->
     assert found == expected or sorted(found) == sorted(expected)
 
 
+@pytest.mark.slow
 def test_words_that_can_be_divided_in_two_ways_are_counted() -> None:
     """*000* is *0 00* and *00 0*; BPE has no such words."""
     for algorithm, expected in (("unigram", True), ("bpe", False)):

@@ -14,16 +14,9 @@ import pytest
 import yaml
 
 from gardenpath.errors import DivergedError, RunError, TrainingStoppedError
-from gardenpath.store.run_claim import (
-    Existing,
-    claim,
-    clear_failure,
-    failures_recorded,
-    read_failure,
-    write_failure,
-)
-from gardenpath.store.run_folder import RunFolder
-from tests.store.old_run import CONFIG, format_1, write_words
+from gardenpath.store.run_claim import Existing, claim, failures_recorded, write_failure
+from gardenpath.store.run_folder import RunFolder, read_failure
+from tests.store.sample_runs import CONFIG, sample_run, write_words
 
 
 class _FailureError(Exception):
@@ -39,20 +32,6 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def finished(path: Path, config: dict[str, Any] = CONFIG) -> RunFolder:
-    """A finished run as this version writes it."""
-    folder = RunFolder(path)
-    with claim(folder, config, existing="overwrite" if folder.is_begun else "refuse") as claimed:
-        claimed.begin(config, write_words)
-        folder.weights_path.write_bytes(b"weights")
-        folder.metrics_path.write_text("epoch\n0\n", encoding="utf-8")
-        folder.log_path.write_text("trained\n", encoding="utf-8")
-        folder.checkpoint_path.parent.mkdir(exist_ok=True)
-        folder.checkpoint_path.write_bytes(b"state")
-        claimed.finish({"test": {"loss": 1.5}})
-    return folder
-
-
 def refused(folder: RunFolder, config: dict[str, Any], match: str, **options: Existing) -> str:
     """What is said when a claim is refused."""
     with pytest.raises(RunError, match=match) as caught, claim(folder, config, **options):
@@ -60,11 +39,10 @@ def refused(folder: RunFolder, config: dict[str, Any], match: str, **options: Ex
     return str(caught.value)
 
 
-@pytest.fixture(params=["format 1", "format 2"])
-def run(request: pytest.FixtureRequest, tmp_path: Path) -> RunFolder:
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
     """A finished run."""
-    make = format_1 if request.param == "format 1" else finished
-    return make(tmp_path / "runs" / "seed1")
+    return sample_run(tmp_path / "runs" / "seed1")
 
 
 # ---- A new run
@@ -75,7 +53,7 @@ def test_a_new_folder_is_free(tmp_path: Path) -> None:
         folder = RunFolder(tmp_path / "a" / "b")
         with claim(folder, CONFIG, existing=existing) as claimed:
             assert not claimed.is_done and not claimed.continues
-            assert folder.lock_path.exists() and not folder.is_begun
+            assert (folder / ".lock").exists() and not folder.is_begun
         assert not (tmp_path / "a").exists(), "nothing was begun, so nothing is left"
 
 
@@ -101,10 +79,14 @@ def test_a_run_from_beginning_to_end(tmp_path: Path) -> None:
     with claim(folder, CONFIG) as claimed:
         claimed.begin(CONFIG, write_words)
         assert set(contents(folder.path)) == {
-            "config.yaml", "vocabulary.json", "versions.txt", "gardenpath.json"
+            "config.yaml", "vocabulary.json", "versions.txt", "manifest.json"
         }  # fmt: skip
         assert folder.is_begun and folder.is_marked and not folder.is_finished
-        folder.weights_path.write_bytes(b"weights")
+        manifest = folder.manifest()
+        assert manifest is not None and manifest.kind == "run"
+        assert set(manifest.files) == {"config.yaml", "vocabulary.json"}
+        folder.verify()
+        (folder / "weights.safetensors").write_bytes(b"weights")
         claimed.finish({"test": {"loss": 1.5}})
         assert folder.is_finished
     manifest = folder.manifest()
@@ -188,7 +170,7 @@ def test_a_run_is_not_overwritten_by_accident(run: RunFolder) -> None:
     assert f"{before_and_now}; train it for more epochs with existing=resume" in said
     said = refused(run, longer, f"{epochs}\\); train it for more epochs", existing="skip")
     assert before_and_now in said
-    run.result_path.unlink()
+    (run / "result.json").unlink()
     refused(run, CONFIG, "an unfinished run; continue it with existing=resume")
     assert contents(run.path) == {k: v for k, v in before.items() if k != "result.json"}
 
@@ -201,7 +183,7 @@ def test_epochs_that_cannot_be_added_are_not_advised(
     config = copy.deepcopy(CONFIG)
     config["model"]["optimiser"] = {**config["model"].get("optimiser", {}), "schedule": schedule}
     config["trainer"]["max_epochs"] = 5
-    run = finished(tmp_path / "run", config)
+    run = sample_run(tmp_path / "run", config)
     other = copy.deepcopy(config)
     # The number of epochs is one of the settings of a cosine; no run can be trained for fewer.
     other["trainer"]["max_epochs"] = 8 if schedule == "cosine" else 3
@@ -221,7 +203,7 @@ def test_a_finished_run_is_done(run: RunFolder) -> None:
 
 
 def test_resuming_keeps_what_was_trained(run: RunFolder) -> None:
-    run.result_path.unlink()
+    (run / "result.json").unlink()
     before = contents(run.path)
     with claim(run, CONFIG, existing="resume") as claimed:
         assert claimed.continues and not claimed.is_done
@@ -229,7 +211,7 @@ def test_resuming_keeps_what_was_trained(run: RunFolder) -> None:
     after = contents(run.path)
     for name in ("weights.safetensors", "checkpoints/last.ckpt", "metrics.csv", "train.log"):
         assert after[name] == before[name]
-    assert run.config()["format"] == 2 and run.marker_path.is_file()
+    assert run.config()["format"] == 2 and run.is_marked
 
 
 def test_resuming_with_other_settings_names_them(run: RunFolder) -> None:
@@ -245,25 +227,14 @@ def test_resuming_with_other_settings_names_them(run: RunFolder) -> None:
 
 def test_resuming_with_settings_that_change_no_result_is_allowed(run: RunFolder) -> None:
     config = copy.deepcopy(CONFIG)
-    config["resume"] = True
     config["paths"] = {"runs": "elsewhere"}
     config["trainer"] |= {"max_epochs": 9, "progress": False, "checkpoint_steps": 3}
     with claim(run, config, existing="resume") as claimed:
         assert claimed.is_done
 
 
-def test_runs_from_before_there_was_a_setting_have_its_usual_value(run: RunFolder) -> None:
-    config = copy.deepcopy(CONFIG)
-    config["model"]["network"]["output"] = "full"
-    with claim(run, config, existing="resume") as claimed:
-        assert claimed.is_done
-    config["model"]["network"]["output"] = "factored"
-    said = refused(run, config, "with other settings: model.network.output ", existing="resume")
-    assert "(full, now factored)" in said
-
-
 def test_resuming_with_another_vocabulary_is_refused(run: RunFolder) -> None:
-    run.result_path.unlink()
+    (run / "result.json").unlink()
     before = contents(run.path)
 
     def other_words(folder: Path) -> None:
@@ -278,7 +249,7 @@ def test_resuming_with_another_vocabulary_is_refused(run: RunFolder) -> None:
 
 
 def test_a_newer_run_is_not_resumed(run: RunFolder) -> None:
-    run.config_path.write_text(yaml.safe_dump({**CONFIG, "format": 9}), encoding="utf-8")
+    (run / "config.yaml").write_text(yaml.safe_dump({**CONFIG, "format": 9}), encoding="utf-8")
     (run.path / "manifest.json").unlink(missing_ok=True)
     refused(run, CONFIG, "update Gardenpath", existing="resume")
 
@@ -294,14 +265,14 @@ def test_overwriting_waits_until_the_new_run_is_ready(run: RunFolder) -> None:
 
 
 def test_overwriting_leaves_nothing_of_the_run_before(run: RunFolder) -> None:
-    run.subwords_path.write_bytes(b"pieces")
+    (run / "subwords.model").write_bytes(b"pieces")
     (run.path / "wandb" / "offline-run-1").mkdir(parents=True)
     (run.path / "wandb" / "offline-run-1" / "run.wandb").write_bytes(b"")
     (run.path / "wandb" / "latest-run").symlink_to("offline-run-1")
     with claim(run, CONFIG, existing="overwrite") as claimed:
         claimed.begin({**CONFIG, "seed": 2}, write_words)
         assert set(contents(run.path)) == {
-            "config.yaml", "vocabulary.json", "versions.txt", "gardenpath.json"
+            "config.yaml", "vocabulary.json", "versions.txt", "manifest.json"
         }  # fmt: skip
         assert not (run.path / "checkpoints").exists() and not (run.path / "wandb").exists()
     assert run.config()["seed"] == 2 and not run.is_finished
@@ -339,9 +310,8 @@ def test_overwriting_around_the_working_directory_is_refused(
     assert contents(run.path) == before
 
 
-@pytest.mark.parametrize("make", [format_1, finished])
-def test_overwriting_above_another_run_is_refused(run: RunFolder, make: Any) -> None:
-    other = make(run.path / "more" / "seed2")
+def test_overwriting_above_another_run_is_refused(run: RunFolder) -> None:
+    other = sample_run(run.path / "more" / "seed2")
     before = contents(run.path)
     said = refused(run, CONFIG, "contains another run", existing="overwrite")
     assert str(other.path) in said
@@ -350,7 +320,7 @@ def test_overwriting_above_another_run_is_refused(run: RunFolder, make: Any) -> 
 
 def test_a_run_that_appears_below_during_preparation_is_safe(run: RunFolder) -> None:
     with claim(run, CONFIG, existing="overwrite") as claimed:
-        format_1(run.path / "seed2")
+        sample_run(run.path / "seed2")
         before = contents(run.path)
         with pytest.raises(RunError, match="contains another run"):
             claimed.begin(CONFIG, write_words)
@@ -405,7 +375,7 @@ def test_what_is_recorded(
     assert failure is not None
     assert (failure.kind, failure.message.strip(), failure.step) == (kind, message, step)
     assert datetime.fromisoformat(failure.time).tzinfo is not None
-    content = json.loads(folder.failure_path.read_text(encoding="utf-8"))
+    content = json.loads((folder / "failure.json").read_text(encoding="utf-8"))
     assert set(content) == {"kind", "message", "step", "time"}
 
 
@@ -419,7 +389,6 @@ def test_a_new_start_removes_it(tmp_path: Path) -> None:
             assert read_failure(folder) is not None, "only when it begins"
             claimed.begin(CONFIG, write_words)
             assert read_failure(folder) is None
-    clear_failure(folder)
 
 
 def test_before_it_begins_a_training_writes_nothing(tmp_path: Path) -> None:
@@ -433,11 +402,11 @@ def test_the_run_that_was_to_be_replaced_has_not_failed(tmp_path: Path, is_finis
     folder = RunFolder(tmp_path / "run")
     with claim(folder, CONFIG) as claimed:
         claimed.begin(CONFIG, write_words)
-        folder.weights_path.write_bytes(b"weights")
+        (folder / "weights.safetensors").write_bytes(b"weights")
         if is_finished:
             claimed.finish({})
     failed(folder, RunError("no corpus"), begins=False, existing="overwrite")
-    assert not folder.failure_path.exists()
+    assert not (folder / "failure.json").exists()
 
 
 def test_a_resumed_run_fails_before_it_begins_again(tmp_path: Path) -> None:
@@ -456,7 +425,7 @@ _ODD = '{"kind": "odd", "message": "", "step": null, "time": ""}'
 @pytest.mark.parametrize("content", ["", "[]", "{}", _ODD, _ENDLESS, "[" * 10**5])
 def test_the_failure_of_a_damaged_file_is_unknown(tmp_path: Path, content: str) -> None:
     folder = RunFolder(tmp_path)
-    folder.failure_path.write_text(content, encoding="utf-8")
+    (folder / "failure.json").write_text(content, encoding="utf-8")
     failure = read_failure(folder)
     assert failure is not None and failure.kind == "unknown"
     assert "failure.json cannot be read" in failure.message
@@ -474,7 +443,7 @@ def test_leftovers_of_a_killed_writer_are_removed_by_the_next_claim(tmp_path: Pa
     folder = RunFolder(tmp_path / "run")
     with claim(folder, CONFIG) as claimed:
         claimed.begin(CONFIG, write_words)
-    for place in (folder.path, folder.checkpoint_path.parent, folder.diverged_path):
+    for place in (folder.path, (folder / "checkpoints/last.ckpt").parent, folder / "diverged"):
         place.mkdir(exist_ok=True)
         (place / ".last.ckpt.abc.part").write_bytes(b"half")
         (place / "notes.txt").write_text("mine", encoding="utf-8")
@@ -486,9 +455,9 @@ def test_leftovers_of_a_killed_writer_are_removed_by_the_next_claim(tmp_path: Pa
 def test_files_of_a_divergence_are_replaced_with_the_run(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     failed(folder, DivergedError("nan", step=1))
-    folder.diverged_path.mkdir()
+    (folder / "diverged").mkdir()
     for name in ("batch.safetensors", "sentences.txt", "notes.txt"):
-        (folder.diverged_path / name).write_text(name, encoding="utf-8")
+        (folder / "diverged" / name).write_text(name, encoding="utf-8")
     with claim(folder, CONFIG, existing="overwrite") as claimed:
         claimed.begin(CONFIG, write_words)
-    assert [path.name for path in folder.diverged_path.iterdir()] == ["notes.txt"]
+    assert [path.name for path in (folder / "diverged").iterdir()] == ["notes.txt"]

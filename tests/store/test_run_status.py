@@ -12,10 +12,9 @@ import yaml
 
 from gardenpath.errors import RunError
 from gardenpath.store.files import locked
-from gardenpath.store.run_claim import FailureKind, claim, write_failure
-from gardenpath.store.run_folder import RunFolder
-from gardenpath.store.run_status import RunState, find_runs, find_statuses, run_status
-from tests.store.old_run import CONFIG, format_1, write_words
+from gardenpath.store.run_claim import claim, write_failure
+from gardenpath.store.run_folder import FailureKind, RunFolder, RunState, find_statuses, run_status
+from tests.store.sample_runs import CONFIG, find_runs, sample_run, write_words
 
 
 def made(path: Path, *, is_finished: bool = True, seed: int = 1) -> RunFolder:
@@ -23,9 +22,9 @@ def made(path: Path, *, is_finished: bool = True, seed: int = 1) -> RunFolder:
     folder = RunFolder(path)
     with claim(folder, {**CONFIG, "seed": seed}) as claimed:
         claimed.begin({**CONFIG, "seed": seed}, write_words)
-        folder.weights_path.write_bytes(b"weights")
+        (folder / "weights.safetensors").write_bytes(b"weights")
         rows = "epoch,valid/loss\n0,3.5\n1,2.5\n2,2.75\n"
-        folder.metrics_path.write_text(rows, encoding="utf-8")
+        (folder / "metrics.csv").write_text(rows, encoding="utf-8")
         if is_finished:
             claimed.finish({"valid": {"loss": 2.5}, "test": {"loss": 2.25}})
     return folder
@@ -45,7 +44,7 @@ def test_an_unfinished_run_has_its_best_epoch(tmp_path: Path) -> None:
     status = run_status(folder)
     assert (status.state, status.epoch, status.is_partial) == ("unfinished", 1, True)
     assert "existing=resume" in status.reason and "unfinished=include" in status.reason
-    folder.weights_path.unlink()
+    (folder / "weights.safetensors").unlink()
     status = run_status(folder)
     assert not status.is_partial and "no weights yet" in status.reason
 
@@ -68,34 +67,35 @@ def test_a_failed_run_says_why(
 @pytest.mark.parametrize("content", ['{"kind": "dive', "", '["loss"]', '{"kind": "crashed"}'])
 def test_weights_of_an_unknown_failure_are_not_used(tmp_path: Path, content: str) -> None:
     folder = made(tmp_path / "run", is_finished=False)
-    folder.failure_path.write_text(content, encoding="utf-8")
+    (folder / "failure.json").write_text(content, encoding="utf-8")
     status = run_status(folder)
     assert status.state == "failed" and not status.is_partial
     assert "failure.json cannot be read" in status.reason
 
 
 @pytest.mark.parametrize("loss", ["NaN", "Infinity"])
-def test_a_run_that_diverged_in_an_older_version_is_not_done(tmp_path: Path, loss: str) -> None:
-    folder = format_1(tmp_path / "old")
-    folder.result_path.write_text(f'{{"test": {{"loss": {loss}}}}}', encoding="utf-8")
+def test_a_run_whose_loss_is_no_number_is_not_done(tmp_path: Path, loss: str) -> None:
+    folder = sample_run(tmp_path / "run")
+    (folder / "manifest.json").unlink()
+    (folder / "result.json").write_text(f'{{"test": {{"loss": {loss}}}}}', encoding="utf-8")
     status = run_status(folder)
     assert status.state == "failed" and status.is_diverged and not status.is_partial
     assert "the training diverged: the test loss is" in status.reason
-    config = yaml.safe_load(folder.config_path.read_text(encoding="utf-8"))
+    config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
     config["model"]["family"] = "ngram"  # an ARPA file may give a word no probability
-    folder.config_path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    (folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     assert run_status(folder).state == "done"
 
 
 def test_a_run_in_training_is_running_until_its_process_ends(tmp_path: Path) -> None:
     folder = made(tmp_path / "run", is_finished=False)
-    with locked(folder.lock_path, what="the run"):
+    with locked(folder / ".lock", what="the run"):
         status = run_status(folder)
         assert status.state == "running" and f"process {os.getpid()}" in status.reason
-        record = folder.lock_path.with_name(".lock.json").read_text(encoding="utf-8")
+        record = (folder / ".lock").with_name(".lock.json").read_text(encoding="utf-8")
     assert run_status(folder).state == "unfinished"
     # The record of a killed process remains, also if another process has its number by now.
-    folder.lock_path.with_name(".lock.json").write_text(record, encoding="utf-8")
+    (folder / ".lock").with_name(".lock.json").write_text(record, encoding="utf-8")
     assert run_status(folder).state == "unfinished"
 
 
@@ -140,23 +140,28 @@ def test_each_kind_of_folder_is_found(tmp_path: Path) -> None:
     made(root / "stopped", is_finished=False, seed=2)
     shutil.copytree(good.path, root / "later_copy")
     damaged = made(root / "damaged", seed=3)
-    damaged.config_path.write_text("seed: 9\n", encoding="utf-8")
+    (damaged / "config.yaml").write_text("seed: 9\n", encoding="utf-8")
     (root / "stray").mkdir()
     (root / "stray" / "result.json").write_text("{}", encoding="utf-8")
     (root / "notes").mkdir()
     shutil.copytree(good.path, root / ".good.abc.part")
-    old = format_1(root / "old")
+    other = sample_run(root / "other", {**CONFIG, "seed": 4})
+    (other / "manifest.json").unlink()
+    old = sample_run(root / "old")
+    (old / "config.yaml").write_text("seed: 9\n", encoding="utf-8")
+    (old / "manifest.json").unlink()
     assert states(root) == {
         "damaged": "damaged",
         "good": "done",
         "later_copy": "copy",
-        "old": "done",
+        "old": "damaged",
+        "other": "done",
         "stopped": "unfinished",
         "stray": "stray",
     }
-    assert find_runs(root) == [good, old]
+    assert find_runs(root) == [good, other]
     assert find_statuses(tmp_path / "absent") == []
-    assert find_statuses(good.config_path) == []
+    assert find_statuses(good / "config.yaml") == []
 
 
 def test_links_are_followed_once(tmp_path: Path) -> None:
@@ -181,7 +186,7 @@ def test_of_copies_the_first_whole_one_counts(tmp_path: Path) -> None:
     first = made(tmp_path / "a")
     for name in ("b", "c"):
         shutil.copytree(first.path, tmp_path / name)
-    first.weights_path.write_bytes(b"weightz")
+    (first / "weights.safetensors").write_bytes(b"weightz")
     found = find_statuses(tmp_path)
     assert [one.state for one in found] == ["damaged", "done", "copy"]
     assert found[2].original == tmp_path / "b" and str(tmp_path / "b") in found[2].reason
@@ -199,7 +204,7 @@ def test_a_resumed_run_forgets_the_manifest_of_a_training_that_was_killed_at_its
     tmp_path: Path,
 ) -> None:
     folder = made(tmp_path / "run")
-    folder.result_path.unlink()
+    (folder / "result.json").unlink()
     config = {**CONFIG, "paths": {"cache": "elsewhere"}}
     with claim(folder, config, existing="resume") as claimed:
         claimed.begin(config, write_words)
@@ -208,10 +213,10 @@ def test_a_resumed_run_forgets_the_manifest_of_a_training_that_was_killed_at_its
     assert run_status(folder).state == "done"
 
 
-def test_the_marker_has_the_checksums_of_the_start(tmp_path: Path) -> None:
+def test_the_manifest_has_the_checksums_of_the_start(tmp_path: Path) -> None:
     folder = made(tmp_path / "run", is_finished=False)
-    marker = json.loads(folder.marker_path.read_text(encoding="utf-8"))
-    assert set(marker["files"]) == {"config.yaml", "vocabulary.json"}
-    folder.marker_path.write_text("{", encoding="utf-8")
-    with pytest.raises(RunError, match=r"gardenpath\.json: cannot be read"):
-        folder.verify_start()
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert set(manifest["files"]) == {"config.yaml", "vocabulary.json"}
+    (folder / "manifest.json").write_text("{", encoding="utf-8")
+    with pytest.raises(RunError, match=r"manifest\.json: the manifest cannot be read"):
+        folder.verify()

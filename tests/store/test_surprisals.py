@@ -25,7 +25,6 @@ from gardenpath.store.surprisals import (
 )
 from gardenpath.store.tables import SURPRISAL_SE
 from gardenpath.util import Words
-from tests.store.old_store import version_of, write_old_store
 
 SENTENCES = [("the", "dog"), ("a", "cat", "sat"), ("the", "cat"), ("a", "cat"), ("a",), ("the",)]
 
@@ -489,73 +488,33 @@ def test_another_file_of_sqlite_is_refused(store_surprisal_store: SurprisalStore
         store_surprisal_store.put("model", {SENTENCE: SCORES})
 
 
-# ---- Files of version 1
+def test_a_file_from_before_0_2_0_is_refused(store_surprisal_store: SurprisalStore) -> None:
+    store_surprisal_store.put("model", {SENTENCE: SCORES})
+    execute(store_surprisal_store, "PRAGMA user_version=1")
+    with pytest.raises(InputError, match=r"of a version before 0\.2\.0.*computed again"):
+        store_surprisal_store.get("model", [SENTENCE])
 
 
-OLD = {
-    SENTENCE: PARSES,
-    ("a",): Stored([-1.0, math.nan], remedy="wider: 猫"),
-    ("b",): Stored([0, 1]),
-}
-
-
-@pytest.mark.parametrize("journal", ["WAL", "DELETE"])
-def test_an_old_file_is_read_as_it_is(store_surprisal_store: SurprisalStore, journal: str) -> None:
-    write_old_store(store_surprisal_store.path, "model", OLD, journal=journal)
-    before = store_surprisal_store.path.read_bytes()
-    assert shown(store_surprisal_store.get("model", OLD)) == shown(OLD)
-    assert (
-        store_surprisal_store.path.read_bytes() == before
-        and version_of(store_surprisal_store.path) == 1
-    )
-
-
-@pytest.mark.parametrize("journal", ["WAL", "DELETE"])
-def test_the_first_writer_upgrades_an_old_file(
-    store_surprisal_store: SurprisalStore, journal: str
-) -> None:
-    write_old_store(store_surprisal_store.path, "model", OLD, journal=journal)
-    store_surprisal_store.put("model", {("b",): Stored([-7.0, -7.0]), ("c",): Stored([-1.0, -2.0])})
-    assert version_of(store_surprisal_store.path) == STORE_VERSION
-    expected = {**OLD, ("c",): Stored([-1.0, -2.0])}
-    assert shown(store_surprisal_store.get("model", expected)) == shown(expected), (
-        "old numbers remain valid"
-    )
-    new = Stored([-2.0, -3.0], columns={"best_share": [1.0, 0.5]})
-    store_surprisal_store.put("model", {("b",): new})
-    assert store_surprisal_store.get("model", [("b",)]) == {("b",): new}
-
-
-def test_an_interrupted_upgrade_leaves_the_old_file(
-    store_surprisal_store: SurprisalStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_old_store(store_surprisal_store.path, "model", OLD)
-    monkeypatch.setattr(
-        surprisal_store, "_UPGRADE", (*surprisal_store._UPGRADE, "SELECT * FROM nothing")
-    )
-    with pytest.raises(InputError):
-        store_surprisal_store.put("model", {SENTENCE: COLUMNS})
-    assert version_of(store_surprisal_store.path) == 1 and shown(
-        store_surprisal_store.get("model", OLD)
-    ) == shown(OLD)
-
-
-def test_old_files_are_merged_into_new_ones(
-    store_surprisal_store: SurprisalStore, tmp_path: Path
-) -> None:
+def test_files_are_merged(store_surprisal_store: SurprisalStore, tmp_path: Path) -> None:
     """The file that is read stays as it is; entries with columns replace those without."""
-    old = SurprisalStore(tmp_path / "old.sqlite")
-    write_old_store(old.path, "model", OLD)
+    entries = {
+        SENTENCE: PARSES,
+        ("a",): Stored([-1.0, math.nan], remedy="wider: 猫"),
+        ("b",): Stored([0, 1]),
+    }
+    other = SurprisalStore(tmp_path / "other.sqlite")
+    other.put("model", entries)
     store_surprisal_store.put("model", {SENTENCE: REPLICATED})
-    assert store_surprisal_store.add_from(old) == len(OLD) and version_of(old.path) == 1
-    found = store_surprisal_store.get("model", OLD)
-    assert found["a",].remedy == OLD["a",].remedy and found["b",] == OLD["b",]
-    assert (found[SENTENCE].log_probs, found[SENTENCE].deviations) == (
+    assert store_surprisal_store.add_from(other) == len(entries)
+    assert shown(other.get("model", entries)) == shown(entries)
+    merged = store_surprisal_store.get("model", entries)
+    assert merged["a",].remedy == entries["a",].remedy and merged["b",] == entries["b",]
+    assert (merged[SENTENCE].log_probs, merged[SENTENCE].deviations) == (
         REPLICATED.log_probs, REPLICATED.deviations,
     )  # fmt: skip
-    assert found[SENTENCE].parses == PARSES.parses
-    old.add_from(store_surprisal_store)
-    assert shown(old.get("model", OLD)) == shown(found)
+    assert merged[SENTENCE].parses == PARSES.parses
+    other.add_from(store_surprisal_store)
+    assert shown(other.get("model", merged)) == shown(merged)
 
 
 # ---- Damage

@@ -17,8 +17,8 @@ from gardenpath.store.tables import (
     ITEMS,
     SUMMARY,
     SURPRISALS,
+    Column,
     Schema,
-    TableColumn,
     read_table,
     write_table,
 )
@@ -71,7 +71,7 @@ def test_tables_are_read_back_as_they_were(tmp_path: Path) -> None:
 
 
 def test_flags_and_optional_columns(tmp_path: Path) -> None:
-    columns = (TableColumn("a", "flag", "a"), TableColumn("b", "optional flag", "b"))
+    columns = (Column("a", "flag", "a"), Column("b", "optional flag", "b"))
     schema = Schema(name="flags", columns=columns[:1], optional=columns[1:])
     rows: list[dict[str, object]] = [{"a": True, "b": None}, {"a": False, "b": True}]
     frame = schema.frame(rows)

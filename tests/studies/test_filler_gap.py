@@ -171,6 +171,7 @@ def _cells(part: ComparedPart, count: int) -> Iterator[tuple[str, str, str, floa
         yield cell.panel, cell.row, cell.column, cell.value
 
 
+@pytest.mark.slow
 def test_effects_are_differences_of_means(both: Evidence, parts: dict[str, ComparedPart]) -> None:
     for number, kind, count, depth in (
         ("Section 3 flips", "filler_gap_study1", 36, ""),
@@ -193,6 +194,7 @@ def test_effects_are_differences_of_means(both: Evidence, parts: dict[str, Compa
         assert value == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_divisions_are_differences_of_means(both: Evidence, parts: dict[str, ComparedPart]) -> None:
     for panel, row, name, value in _cells(parts["Section 3 divisions"], 12):
         rows = _rows(both, row, "filler_gap_study1", name)
@@ -203,6 +205,7 @@ def test_divisions_are_differences_of_means(both: Evidence, parts: dict[str, Com
             assert value == pytest.approx(_gram(rows, metric), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_depth_is_the_slope_of_least_squares(
     both: Evidence, parts: dict[str, ComparedPart]
 ) -> None:
@@ -216,6 +219,7 @@ def test_depth_is_the_slope_of_least_squares(
             assert value == pytest.approx(slopes[-1], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_means_of_study_1(both: Evidence, parts: dict[str, ComparedPart]) -> None:
     part = parts["Figure 1"]
     for panel, row, condition, value in _cells(part, 72):
@@ -229,6 +233,7 @@ def test_means_of_study_1(both: Evidence, parts: dict[str, ComparedPart]) -> Non
     assert part.label(LICENSED) == "as in paper (PTB)"
 
 
+@pytest.mark.slow
 def test_correlations_with_frequency(both: Evidence, parts: dict[str, ComparedPart]) -> None:
     counts = {
         "brown": [108, 9, 280, 119, 36],
@@ -252,6 +257,7 @@ def test_correlations_with_frequency(both: Evidence, parts: dict[str, ComparedPa
     ]
 
 
+@pytest.mark.slow
 def test_flips_of_the_design(both: Evidence) -> None:
     for metric in SENTENCE_METRICS:
         found = flips(both, "filler_gap", metric)
@@ -264,12 +270,14 @@ def test_flips_of_the_design(both: Evidence) -> None:
         assert learnt == (set(POSITIONS) if metric == LOCAL else {"subject"})
 
 
+@pytest.mark.slow
 def test_all_claims_hold_for_a_model_as_in_the_paper(both: Evidence) -> None:
     claims = _claims(_of_model(both, "as_in_paper"))
     assert {c.text: c.reason for c in claims.values() if c.verdict != "reproduced"} == {}
     assert len(claims) == 26
 
 
+@pytest.mark.slow
 def test_a_model_without_knowledge_does_not_reproduce_what_needs_it(both: Evidence) -> None:
     claims = _claims(_of_model(both, "blank"))
     for text in (
@@ -308,6 +316,7 @@ def test_cells_that_cannot_be_computed_are_named() -> None:
     assert "no row has depth 1" in claim.reason
 
 
+@pytest.mark.slow
 def test_exact_fits_are_said_and_not_correlated() -> None:
     """An effect without any variance has no test, and rounding errors are no correlation."""
     table = _sentences("as_in_paper")

@@ -20,7 +20,7 @@ from gardenpath.runs.suite_tables import SuiteTables, suite_tables
 from gardenpath.settings.tasks import ItemChoice
 from gardenpath.studies.layouts import import_mandarin
 from gardenpath.studies.reflexives import chosen_items
-from tests.eval.published.released_numbers import (
+from tests.eval.published.samples import (
     CLASSES,
     MANDARIN,
     ORDERING,
@@ -59,6 +59,7 @@ def effects(reference_data: Path) -> pd.Series:
     return table.groupby(["model", "class", "modifier", "effect"])["value_bits"].mean()
 
 
+@pytest.mark.slow
 def test_all_neural_cells_of_both_corpora(mandarin_items: pd.DataFrame) -> None:
     by_class = summarise(mandarin_items, by=("corpus", "model", "class"))
     found = by_class.set_index(["corpus", "model", "class"])["accuracy"]
@@ -68,6 +69,7 @@ def test_all_neural_cells_of_both_corpora(mandarin_items: pd.DataFrame) -> None:
                 assert abs(found[corpus, model, kind] - value) < 0.00051, (corpus, model, kind)
 
 
+@pytest.mark.slow
 def test_ties_of_the_ngram_models_are_counted_not_thrown(mandarin_items: pd.DataFrame) -> None:
     by_class = summarise(mandarin_items, by=("corpus", "model", "class"))
     found = by_class.set_index(["corpus", "model", "class"])
@@ -77,6 +79,7 @@ def test_ties_of_the_ngram_models_are_counted_not_thrown(mandarin_items: pd.Data
     assert found["missing"].sum() == 0
 
 
+@pytest.mark.slow
 def test_seeds_are_ranks_and_corpora_are_known(mandarin: Imported) -> None:
     names = {name.run: name for name in mandarin.names}
     assert len(names) == 24
@@ -86,6 +89,7 @@ def test_seeds_are_ranks_and_corpora_are_known(mandarin: Imported) -> None:
     assert (large.model, large.corpus, large.seed) == ("transformer", "xinhua", 1)
 
 
+@pytest.mark.slow
 def test_the_receipt_lists_what_was_accepted(mandarin: Imported, tmp_path: Path) -> None:
     mandarin.receipt.write(tmp_path)
     receipt = json.loads((tmp_path / "receipt.json").read_text(encoding="utf-8"))
@@ -131,6 +135,7 @@ def test_runs_may_be_given_by_corpus_but_not_twice(reference_data: Path) -> None
         import_mandarin(materials, [SurprisalSet(one), SurprisalSet(one)], PairingRules())
 
 
+@pytest.mark.slow
 def test_reflexives_by_experiment_and_pronoun(reflexives: Imported) -> None:
     items = _tables(reflexives.runs).items
     found = summarise(items, by=("modifier", "model", "pronoun"))
@@ -181,6 +186,7 @@ def test_other_nouns_need_a_setting(reference_data: Path) -> None:
         released_reflexives(reference_data, replace(OTHER_NOUNS, reworded=0.19))
 
 
+@pytest.mark.slow
 def test_labels_of_these_experiments_agree_with_the_sentences(
     reference_data: Path, reflexives: Imported
 ) -> None:

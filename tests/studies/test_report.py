@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 from matplotlib.lines import Line2D
 
-from gardenpath.studies.compared import compared_parts
-from gardenpath.studies.report import draw_part, write_study
+from gardenpath.studies.compared import compared_parts, draw_part, write_study
 from gardenpath.studies.study import Evidence, FigureStyle, StudyCell, StudyPart, StudyResult
 from tests.studies.small_study import NASTY, SMALL, data
 

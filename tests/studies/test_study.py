@@ -98,6 +98,7 @@ def _only(one: Evidence, **wanted: str) -> Evidence:
     return Evidence(data, {result.analysis.name: result for result in results})
 
 
+@pytest.mark.slow
 def test_cells_agree_with_the_paper(parts: dict[str, ComparedPart]) -> None:
     counts = {number: part.counts(RELEASED) for number, part in parts.items()}
     assert counts == {
@@ -121,6 +122,7 @@ def test_cells_agree_with_the_paper(parts: dict[str, ComparedPart]) -> None:
     assert intervals.count(False) == 0
 
 
+@pytest.mark.slow
 def test_only_coins_make_cells_of_table_6_differ(parts: dict[str, ComparedPart]) -> None:
     for number in ("Table 6", "Figure 1"):
         cells = parts[number].cells
@@ -131,6 +133,7 @@ def test_only_coins_make_cells_of_table_6_differ(parts: dict[str, ComparedPart])
         assert len(parts[number].remarks(differing=True)) >= 1
 
 
+@pytest.mark.slow
 def test_table_1_is_that_of_lme4(released: Evidence, parts: dict[str, ComparedPart]) -> None:
     for kind, cells in TABLE_1.items():
         for (architecture, corpus), (b, error, _) in zip(PAIRS, cells, strict=True):
@@ -153,6 +156,7 @@ def test_table_1_is_that_of_lme4(released: Evidence, parts: dict[str, ComparedPa
     assert all(any(p in remark for remark in remarks) for p in p_values)
 
 
+@pytest.mark.slow
 def test_table_5_at_the_maximum(parts: dict[str, ComparedPart]) -> None:
     part = parts["Table 5"]
     shown: dict[str, list[str]] = {}
@@ -167,6 +171,7 @@ def test_table_5_at_the_maximum(parts: dict[str, ComparedPart]) -> None:
     assert "singular fit" in remark
 
 
+@pytest.mark.slow
 def test_networks_and_lengths_of_own_runs(released: Evidence) -> None:
     networks = pd.DataFrame(
         [{"model": "lstm", "corpus": "ctb", "layers": 2, "hidden": 256, "embedding": 256},
@@ -195,6 +200,7 @@ def test_networks_and_lengths_of_own_runs(released: Evidence) -> None:
     assert cells["longest", "words"].agrees
 
 
+@pytest.mark.slow
 def test_verdicts(claims: list[StudyClaim]) -> None:
     others = {claim.text: claim for claim in claims if claim.verdict != "reproduced"}
     assert len(claims) == 16
@@ -205,6 +211,7 @@ def test_verdicts(claims: list[StudyClaim]) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -229,6 +236,7 @@ def test_reasons_have_numbers_and_other_models(
     assert said in claim.reason
 
 
+@pytest.mark.slow
 def test_positive_means_that_are_not_significant(released: Evidence) -> None:
     result = released.results["garden_path"]
     estimates = result.tables["estimates"].assign(p=0.7)
@@ -238,6 +246,7 @@ def test_positive_means_that_are_not_significant(released: Evidence) -> None:
     assert claim.verdict == "depends"
 
 
+@pytest.mark.slow
 def test_coefficients_of_linear_models(released: Evidence) -> None:
     def numbers(analysis: str, **wanted: Any) -> tuple[float, float]:
         found = released.estimate(analysis, **wanted)
@@ -250,6 +259,7 @@ def test_coefficients_of_linear_models(released: Evidence) -> None:
     assert numbers("syntax_or_data") == pytest.approx((0.003, 0.035), abs=6e-4)
 
 
+@pytest.mark.slow
 def test_one_corpus_says_what_it_lacks(released: Evidence) -> None:
     result = MANDARIN.result([_only(released, corpus="ctb")])
     verdicts = {claim.text: (claim.verdict, claim.reason) for claim in result.claims}
@@ -275,6 +285,7 @@ def test_one_corpus_says_what_it_lacks(released: Evidence) -> None:
         assert parts[number].missing, number
 
 
+@pytest.mark.slow
 def test_models_without_counterparts_say_so(released: Evidence) -> None:
     result = MANDARIN.result([_only(released, model="lstm")])
     parts = {part.number: part for part in result.parts}
@@ -359,6 +370,7 @@ def test_released_files_give_figure_2(released_reflexives_study: Evidence) -> No
     assert figure.columns_of("exp2b")[:3] == ["themselves D", "themselves U", "himself D"]
 
 
+@pytest.mark.slow
 def test_claims_of_the_released_files(released_reflexives_study: Evidence) -> None:
     claims = reflexives_study().result([released_reflexives_study]).claims
     found = [

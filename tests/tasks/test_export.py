@@ -48,6 +48,7 @@ def test_trees_read_back(
         assert [one.words for one in after] == [one.words for one in before]
 
 
+@pytest.mark.slow
 def test_the_penn_treebank_sample_reads_back(tmp_path: Path, nltk_root: str) -> None:
     """Brackets in words and odd punctuation survive."""
     data = _exported(tmp_path, "data=ptb_sample", f"data.root={nltk_root}")

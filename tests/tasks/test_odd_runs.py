@@ -14,6 +14,7 @@ from gardenpath.errors import RunError, SkippedRunsError
 from gardenpath.models.sequential.networks import SequentialScorer
 from gardenpath.store.run_claim import write_failure
 from gardenpath.store.run_folder import RunFolder
+from tests import small_runs
 from tests.integration.commands import call
 from tests.toy_runs import arguments, evaluate, run_of
 
@@ -47,8 +48,7 @@ def odd(folder: Path, tmp_path: Path) -> Path:
 def unfinished(run: Path, path: Path) -> None:
     """The same run as if its training had been stopped."""
     shutil.copytree(run, path)
-    for name in ("manifest.json", "result.json"):
-        (path / name).unlink()
+    small_runs.unfinish(path)
 
 
 def damaged(folder: Path, root: Path) -> Path:
@@ -81,6 +81,7 @@ def models(task: str, output: Path) -> set[str]:
     return set(pd.read_csv(place)["run" if task == "parse" else "model"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_odd_folders_are_named_and_the_others_evaluated(
     task: str, folder: Path, odd: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -162,8 +163,8 @@ def test_an_unfinished_run_in_python(odd: Path) -> None:
 def test_weights_that_change_during_an_evaluation_are_not_mixed(odd: Path) -> None:
     run = gp.load(odd / "stopped", unfinished=True)
     _ = run.model_key
-    other = gp.load(odd / "ngram").folder.weights_path
-    shutil.copy(other, run.folder.weights_path)
+    other = gp.load(odd / "ngram").folder / "weights.safetensors"
+    shutil.copy(other, run.folder / "weights.safetensors")
     with pytest.raises(RunError, match=r"weights\.safetensors"):
         run.word_log_probs([("the", "boys")])
 

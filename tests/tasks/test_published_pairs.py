@@ -22,7 +22,7 @@ from gardenpath.runs.scoring import measured_run, measured_scorer
 from gardenpath.settings.compose import load_settings
 from gardenpath.store.manifest import read_results_manifest
 from gardenpath.store.tables import AGGREGATE, read_table
-from tests.eval.suites.pair_samples import MANDARIN, Paradigms, write_set
+from tests.eval.suites.suite_samples import MANDARIN, Paradigms, write_set
 from tests.toy_runs import evaluate, run_of
 
 # Words that the toy corpus has.

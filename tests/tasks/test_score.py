@@ -107,7 +107,7 @@ def test_runs_of_one_corpus_model_and_seed_keep_their_own_files(
 ) -> None:
     for name in ("a_b/c", "a/b_c"):
         run = copied(run_of(folder, "rnng"), tmp_path / "runs" / name)
-        with run.folder.config_path.open("a", encoding="utf-8") as file:
+        with (run.folder / "config.yaml").open("a", encoding="utf-8") as file:
             file.write(f"# {name}\n")  # not a copy
     copied(run_of(folder, "plm"), tmp_path / "runs" / "a" / "plm")
     options = ("task=parse", "task.sentences=2", f"run={tmp_path / 'runs'}")

@@ -13,8 +13,7 @@ import pytest
 
 from gardenpath.errors import GardenpathError, InputError
 from gardenpath.eval.surprisal.tables import read_surprisals
-from gardenpath.settings.command_line import CommandLine
-from gardenpath.settings.compose import ConfigSource
+from gardenpath.settings.compose import CommandLine, ConfigSource
 from gardenpath.store.manifest import read_side_car
 from gardenpath.tasks import run_task
 from tests.toy_runs import arguments, evaluate, run_of

@@ -41,6 +41,7 @@ def test_all_suites_are_listed(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_list_fits_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
     run_task(load_settings("evaluate", ["task=suites"]))
     lines = capsys.readouterr().out.splitlines()
@@ -309,6 +310,7 @@ def results(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output / "toy_english"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentences", [0, 2])
 def test_the_search_is_named_once(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], sentences: int

@@ -1,5 +1,6 @@
 """Plan the computations of a stack parser on gold trees before any network runs.
 
+Called by `batches.trees`, for several batches at once; these only gather from the plan.
 Because the tree is known, nothing has to be computed in temporal order. Every action leaves one new
 element on top of the stack, and the state of a stack LSTM after an element depends only on that
 element and on the state below it. All elements at one *depth* of the stack can therefore be
@@ -9,7 +10,6 @@ at which all its inputs are available.
 
 This module simulates the actions of sentences on stacks, all sentences in step. It records what
 each element is and what lies below it, and the position and levels of each child of a constituent.
-This is done for several batches at once; these only gather from the plan (:mod:`trees`).
 
 In-order parsing puts a label below its first child as soon as the label is known: the child is
 popped, the label pushed, and the child pushed again. A first child may be a word of several pieces,
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gardenpath.data.arrays import Bools, Ints
-from gardenpath.data.encoding import EncodedSplit, depth_after
+from gardenpath.data.encoding import EncodedSplit, depth_after, running_sum
 from gardenpath.data.trees.legality import MOST_OPEN, NO_ACTION_YET, Kind, Strategy, legal_table
 
 # Kinds of stack elements.
@@ -164,9 +164,9 @@ class _Recorder:
             elements += per_sentence(_pushed_again(actions, is_inner))
         self.is_inner = is_inner
         self.actions, self.action_offsets = actions, offsets
-        self.element_offsets = _offsets(elements)
-        self.constituent_offsets = _offsets(opened)
-        self.child_offsets = _offsets(words + opened - 1)
+        self.element_offsets = running_sum(elements)
+        self.constituent_offsets = running_sum(opened)
+        self.child_offsets = running_sum(words + opened - 1)
         self.kind, self.item, self.below, self.depth = _zeros(self.element_offsets, 4)
         self.top, self.legal = _zeros(offsets, 2)
         self.label, self.size, self.level, self.back_level = _zeros(self.constituent_offsets, 4)
@@ -208,10 +208,6 @@ def _pushed_again(actions: Ints, is_inner: Bools) -> Ints:
     begin = np.maximum.accumulate(np.where(is_inner, 0, place))
     result: Ints = np.where(actions >= Kind.OPEN, np.append(0, place[:-1] - begin[:-1] + 1), 0)
     return result
-
-
-def _offsets(counts: Ints) -> Ints:
-    return np.concatenate([[0], np.cumsum(counts)])
 
 
 def _zeros(offsets: Ints, count: int) -> list[Ints]:
@@ -258,7 +254,8 @@ class _Simulation:
             where = self._out.action_offsets[self._sentences[rows]] + time
             actions = self._out.actions[where]
             self._out.top[where] = self._elements[rows] - 1
-            self._out.legal[where] = self._legal(rows)
+            opened = np.minimum(self._opened[rows], MOST_OPEN)
+            self._out.legal[where] = self._legal_after[self._last[rows], opened]
             is_inner = self._out.is_inner[where]
             self._shift(rows[(actions == Kind.SHIFT) & ~is_inner])
             self._continue(rows[is_inner])
@@ -266,11 +263,6 @@ class _Simulation:
             is_open = actions >= Kind.OPEN
             self._open(rows[is_open], actions[is_open] - Kind.OPEN)
             self._last[rows] = np.minimum(actions, Kind.OPEN)
-
-    def _legal(self, rows: Ints) -> Ints:
-        opened = np.minimum(self._opened[rows], MOST_OPEN)
-        bits: Ints = self._legal_after[self._last[rows], opened]
-        return bits
 
     def _shift(self, rows: Ints) -> None:
         word = self._words[rows]

@@ -1,11 +1,17 @@
-"""Base class of all batches: moves to a device as a whole."""
+"""Batches of tokens, and what all batches share: their plan, their division and their loader.
+
+Called by training and scoring of sequential models, and by `batches.trees`. Batches are planned
+from lengths, a random seed and the epoch alone, so that an interrupted training resumes with the
+next batch and all processes of a distributed training plan the same ones; each takes its share of
+every batch. Nothing here knows a network.
+"""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Generic, Protocol, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, overload
 
 import numpy as np
 import torch
@@ -20,7 +26,10 @@ from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 
 
 class TensorBatch:
-    """Base class of frozen dataclasses of tensors; fields that are not tensors are unchanged."""
+    """Base class of all batches, which move to a device as a whole.
+
+    They are frozen dataclasses of tensors; fields that are not tensors are unchanged.
+    """
 
     __slots__ = ()
 
@@ -139,7 +148,7 @@ class SharedPlan(Sequence[Ints]):
 
     def __getitem__(self, number: int | slice) -> Ints | list[Ints]:
         if isinstance(number, slice):
-            return [self[one] for one in range(*number.indices(len(self)))]
+            return [self[place] for place in range(*number.indices(len(self)))]
         batch = self._plan[number]
         if not self.is_counted(number):
             return batch[:1]
@@ -216,35 +225,12 @@ def _pack(order: Ints, lengths: Ints, settings: BatchSettings) -> list[Ints]:
 
 
 Batch = TypeVar("Batch")
-Built = TypeVar("Built", covariant=True)
 Collate = Callable[[Ints], Batch]
 
 
-# Number of batches that a collate function plans at once.
+# Number of batches that a collate function with a ``window`` plans at once: that is faster, and the
+# memory that it takes depends on the size of a window, not on that of the corpus.
 _WINDOW_BATCHES = 16
-
-
-class WindowCollate(Protocol[Built]):
-    """A collate function that is faster for several batches at once, because it plans ahead."""
-
-    def __call__(self, sentences: Ints) -> Built:
-        """Build one batch."""
-
-    def window(self, batches: Sequence[Ints]) -> Iterator[Built]:
-        """Build several batches; the same as one after the other."""
-
-
-def collate_all(collate: Collate[Batch], plan: Sequence[Ints]) -> Iterator[Batch]:
-    """Build the batches of a plan, in windows if the function supports it.
-
-    The memory that this takes depends on the size of a window, not on that of the corpus.
-    """
-    window: Callable[[Sequence[Ints]], Iterator[Batch]] | None = getattr(collate, "window", None)
-    if window is None:
-        yield from map(collate, plan)
-        return
-    for begin in range(0, len(plan), _WINDOW_BATCHES):
-        yield from window(plan[begin : begin + _WINDOW_BATCHES])
 
 
 class BatchLoader(Generic[Batch]):
@@ -291,9 +277,12 @@ class BatchLoader(Generic[Batch]):
         resume, self._resume_after = self._resume_after, None
         self._given_in_epoch = epoch
         self._given = resume[1] if resume is not None and resume[0] == epoch else 0
-        for batch in self._load(plan[self._given :]):
+        left = plan[self._given :]
+        shares = SharedPlan(left, self._lengths, shard=self._shard, shards=self._shards)
+        for number, batch in enumerate(self._build(shares)):
             self._given += 1
-            yield batch
+            counted: Any = batch if shares.is_counted(number) else Uncounted(batch)
+            yield counted
 
     def state_dict(self) -> dict[str, int]:
         """Return the epoch and the number of batches yielded in it."""
@@ -311,21 +300,17 @@ class BatchLoader(Generic[Batch]):
         seed = None if self._shuffle_seed is None else (self._shuffle_seed, epoch)
         return plan_batches(self._lengths, self._settings, shuffle_seed=seed)
 
-    def _load(self, plan: list[Ints]) -> Iterator[Any]:
-        shares = SharedPlan(plan, self._lengths, shard=self._shard, shards=self._shards)
-        for number, batch in enumerate(self._build(shares)):
-            yield batch if shares.is_counted(number) else Uncounted(batch)
-
     def _build(self, plan: Sequence[Ints]) -> Iterator[Any]:
-        if self._settings.workers == 0:
-            yield from collate_all(self._collate, plan)
-            return
-        yield from DataLoader(
-            _Collated(self._collate, plan),
-            batch_size=None,
-            shuffle=False,
-            num_workers=self._settings.workers,
-        )
+        window = getattr(self._collate, "window", None)
+        if self._settings.workers:
+            batches = _Collated(self._collate, plan)
+            workers = self._settings.workers
+            yield from DataLoader(batches, batch_size=None, shuffle=False, num_workers=workers)
+        elif window is None:
+            yield from map(self._collate, plan)
+        else:
+            for begin in range(0, len(plan), _WINDOW_BATCHES):
+                yield from window(plan[begin : begin + _WINDOW_BATCHES])
 
 
 class _Collated(Dataset[Batch]):
@@ -396,6 +381,9 @@ def bracket_collate(
             result[is_symbol] = values
             return result
 
+        # The kinds that may come after each action.
+        opened = np.minimum(depth_after(actions), MOST_OPEN)
+        legal = padded(legal_after[np.minimum(actions, Kind.OPEN), opened], 0)
         targets = padded(symbols_of(taken, vocabulary_size), PAD_ID)
         # Position t + 1 of the inputs holds symbol t.
         relative = np.where(innermost >= 0, innermost - starts + 1, 0)
@@ -404,7 +392,7 @@ def bracket_collate(
             targets=torch.from_numpy(targets),
             is_symbol=torch.from_numpy(is_symbol),
             is_word=torch.from_numpy(is_symbol & (targets < vocabulary_size)),
-            legal=_shifted(padded(_legal_after(actions, legal_after), 0), legal_first),
+            legal=_shifted(legal, legal_first),
             open_at=_shifted(padded(relative, 0), 0),
             words=torch.tensor(taken.word_count),
             sentences=torch.tensor(len(sentences)),
@@ -439,13 +427,6 @@ def innermost_open(actions: Ints) -> Ints:
     result = np.empty(len(actions), dtype=np.int64)
     result[order] = np.where(depth[order] > 0, latest - group * len(order), -1)
     return result
-
-
-def _legal_after(actions: Ints, legal_after: Ints) -> Ints:
-    """Return the bits of the kinds that may come after each top-down action."""
-    opened = np.minimum(depth_after(actions), MOST_OPEN)
-    bits: Ints = legal_after[np.minimum(actions, Kind.OPEN), opened]
-    return bits
 
 
 def _shifted(values: Ints, first: int) -> Tensor:

@@ -1,7 +1,9 @@
 """Batches of gold trees for stack models, as index arrays that say what to compute at once.
 
-All arrays are gathered and sorted from :mod:`stack_plan`. Rows are dense: there is one row for each
-vector that has to be computed and none for padding.
+Called by the training of RNNGs. All arrays are gathered and sorted from `stack_plan`. Rows are
+dense: there is one row for each vector that has to be computed and none for padding. There are two
+schedules: by level, if constituents depend on their children alone, and in rounds, if they depend
+on the stack. No network runs here.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from gardenpath.data.batches.stack_plan import (
     plan_stacks,
 )
 from gardenpath.data.batches.tokens import TensorBatch
-from gardenpath.data.encoding import EncodedSplit
+from gardenpath.data.encoding import EncodedSplit, running_sum
 from gardenpath.data.trees.legality import Kind, Strategy
 
 Sizes = tuple[int, ...]
@@ -145,7 +147,7 @@ class Gathered:
 
     def __init__(self, offsets: Ints, sentences: Ints) -> None:
         counts = offsets[sentences + 1] - offsets[sentences]
-        self.starts = np.concatenate([[0], np.cumsum(counts)])
+        self.starts = running_sum(counts)
         self.owner = np.repeat(np.arange(len(sentences)), counts)
         within = np.arange(self.starts[-1]) - self.starts[self.owner]
         self.rows = np.repeat(offsets[sentences], counts) + within
@@ -190,10 +192,23 @@ class Assembly:
 
     def common(self) -> dict[str, Any]:
         """Return the fields of :class:`StackBatch` except the sizes of constituent levels."""
-        arrays = {**self._stack(), **self._outputs(), "word_types": self.types}
-        arrays["constituent_label"] = self.plan.label[self.constituents.rows][
-            self.constituent_order
-        ]
+        plan, rows, order = self.plan, self.elements.rows, self.element_order
+        below = np.maximum(plan.below[rows], 0) + self.elements.base
+        vector = self._vectors(plan.kind[rows], plan.item[rows], self.elements.owner)
+        actions = self.actions.rows
+        action = plan.action[actions]
+        top = plan.top[actions] + self.elements.starts[self.actions.owner]
+        arrays = {
+            "word_types": self.types,
+            "stack_vector": vector[order],
+            "stack_below": self.element_row[below[order]],
+            "constituent_label": plan.label[self.constituents.rows][self.constituent_order],
+            "top": self.element_row[top],
+            "action": action,
+            "legal": plan.legal[actions],
+            "shift_top": np.flatnonzero(action == Kind.SHIFT),
+            "shift_word": self.tokens,
+        }
         return {**as_tensors(arrays), **self.counts, "stack_sizes": self.stack_sizes}
 
     def child_vectors(self, first_constituent: int) -> Ints:
@@ -205,12 +220,6 @@ class Assembly:
         result[is_word] = self._word_type(item, owner, is_word)
         result[~is_word] = first_constituent + self._constituent(item, owner, ~is_word)
         return result
-
-    def _stack(self) -> dict[str, Ints]:
-        plan, rows, order = self.plan, self.elements.rows, self.element_order
-        below = np.maximum(plan.below[rows], 0) + self.elements.base
-        vector = self._vectors(plan.kind[rows], plan.item[rows], self.elements.owner)
-        return {"stack_vector": vector[order], "stack_below": self.element_row[below[order]]}
 
     def _vectors(self, kind: Ints, item: Ints, owner: Ints) -> Ints:
         """Return vector numbers: words, labels, constituents, start."""
@@ -233,29 +242,14 @@ class Assembly:
         rows: Ints = self.constituent_row[numbers]
         return rows
 
-    def _outputs(self) -> dict[str, Ints]:
-        plan, rows = self.plan, self.actions.rows
-        action = plan.action[rows]
-        top = plan.top[rows] + self.elements.starts[self.actions.owner]
-        return {
-            "top": self.element_row[top],
-            "action": action,
-            "legal": plan.legal[rows],
-            "shift_top": np.flatnonzero(action == Kind.SHIFT),
-            "shift_word": self.tokens,
-        }
-
 
 class _LevelAssembly(Assembly):
     """Builds a :class:`TreeBatch`: two chains of cells for each constituent."""
 
     def batch(self) -> TreeBatch:
-        return TreeBatch(**self.common(), **self._chains())
-
-    def _chains(self) -> dict[str, Any]:
         plan, size = self.plan, self.size
         label = plan.label[self.constituents.rows]
-        first_child = np.concatenate([[0], np.cumsum(size)])[:-1]
+        first_child = running_sum(size)[:-1]
         parent = np.repeat(np.arange(len(size)), size)  # children are stored by constituent
         position = np.arange(len(self.children)) - first_child[parent]
         forward_level = plan.child_level[self.children.rows]
@@ -273,12 +267,13 @@ class _LevelAssembly(Assembly):
             "last_forward": self.labels + forward[2][first_child + size - 1][order],
             "last_backward": self.labels + backward[2][first_child][order],
         }
-        return {
+        return TreeBatch(
+            **self.common(),
             **as_tensors(arrays),
-            "constituent_sizes": level_sizes(self.level - 1, levels),
-            "forward_sizes": level_sizes(forward_level - 1, levels),
-            "backward_sizes": level_sizes(backward_level - 1, levels),
-        }
+            constituent_sizes=level_sizes(self.level - 1, levels),
+            forward_sizes=level_sizes(forward_level - 1, levels),
+            backward_sizes=level_sizes(backward_level - 1, levels),
+        )
 
     def _chain(
         self,
@@ -383,16 +378,14 @@ def timed_tree_collate(
     def build(taken: EncodedSplit, plan: StackPlan, sentences: Ints) -> TimedTreeBatch:
         return _TimeAssembly(taken, plan, sentences, label_count).batch()
 
+    def plan(
+        taken: EncodedSplit, strategy: Strategy, is_continuation: Bools | None = None
+    ) -> StackPlan:
+        return in_rounds(plan_stacks(taken, strategy, is_continuation))
+
     return StackCollate(
-        split, strategy=strategy, build=build, is_continuation=is_continuation, plan=plan_timed
+        split, strategy=strategy, build=build, is_continuation=is_continuation, plan=plan
     )
-
-
-def plan_timed(
-    split: EncodedSplit, strategy: Strategy, is_continuation: Bools | None = None
-) -> StackPlan:
-    """Plan stacks in rounds (:func:`in_rounds`)."""
-    return in_rounds(plan_stacks(split, strategy, is_continuation))
 
 
 # Levels are numbered ``round · STEPS + step``; no round has as many steps.
@@ -400,7 +393,10 @@ STEPS: Final = 1 << 24
 
 
 def in_rounds(plan: StackPlan) -> StackPlan:
-    """Schedule elements by round and step, and constituents by round."""
+    """Schedule elements by round and step, and constituents by round.
+
+    The step of an element is the number of elements below it that belong to the same round.
+    """
     counts = np.diff(plan.element_offsets)
     element, constituent = (
         np.repeat(offsets[:-1], counts)
@@ -415,12 +411,7 @@ def in_rounds(plan: StackPlan) -> StackPlan:
     is_closing[closing] = 1
     closed = np.cumsum(is_closing)
     rounds = closed - closed[element]  # a sentence begins with the start, which closes nothing
-    steps = _steps(np.maximum(plan.below, 0) + element, rounds)
-    return replace(plan, depth=rounds * STEPS + steps, level=rounds[closing])
-
-
-def _steps(below: Ints, rounds: Ints) -> Ints:
-    """Return the number of elements below each element that belong to the same round."""
+    below = np.maximum(plan.below, 0) + element
     steps = np.zeros_like(below)
     is_same = (rounds[below] == rounds) & (below != np.arange(len(below)))
     rows = np.flatnonzero(is_same)
@@ -429,7 +420,7 @@ def _steps(below: Ints, rounds: Ints) -> Ints:
         steps[rows] += 1
         is_more = is_same[place]
         rows, place = rows[is_more], below[place[is_more]]
-    return steps
+    return replace(plan, depth=rounds * STEPS + steps, level=rounds[closing])
 
 
 class _TimeAssembly(Assembly):
@@ -438,7 +429,7 @@ class _TimeAssembly(Assembly):
     def batch(self) -> TimedTreeBatch:
         size, rounds = self.size, int(self.level.max(initial=0)) + 1
         parent = np.repeat(np.arange(len(size)), size)  # children are stored by constituent
-        first_child = np.concatenate([[0], np.cumsum(size)])[:-1]
+        first_child = running_sum(size)[:-1]
         position = np.arange(len(parent)) - first_child[parent]
         forward, forward_cell = self._chain("forward", position == 0, rounds, step=1)
         is_last = position == size[parent] - 1
@@ -446,7 +437,7 @@ class _TimeAssembly(Assembly):
         row = self.constituent_row[parent]
         order = np.lexsort((position, row))
         constituent_sizes = level_sizes(self.level, rounds)
-        first_of_round = np.concatenate([[0], np.cumsum(constituent_sizes)])
+        first_of_round = running_sum(np.array(constituent_sizes))
         arrays = {
             "constituent_top": self._tops()[self.constituent_order],
             "child_forward": forward_cell[order],
@@ -463,13 +454,6 @@ class _TimeAssembly(Assembly):
             child_sizes=level_sizes(self.level[parent], rounds),
         )
 
-    def _known(self) -> Ints:
-        """Return the round in which each child is known; words are from the start."""
-        rows = self.children.rows
-        number = self.plan.child_item[rows] + self.constituents.starts[self.children.owner]
-        is_word = self.plan.child_kind[rows] == WORD
-        return np.where(is_word, 0, self.level[np.where(is_word, 0, number)])
-
     def _chain(
         self, name: str, is_begin: Bools, rounds: int, *, step: int
     ) -> tuple[dict[str, Any], Ints]:
@@ -477,7 +461,12 @@ class _TimeAssembly(Assembly):
 
         Children are read from left to right if ``step`` is 1, from right to left if it is -1.
         """
-        level = cell_levels(self._known()[::step], is_begin[::step])[::step]
+        rows = self.children.rows
+        number = self.plan.child_item[rows] + self.constituents.starts[self.children.owner]
+        is_word = self.plan.child_kind[rows] == WORD
+        # The round in which each child is known; words are from the start.
+        known = np.where(is_word, 0, self.level[np.where(is_word, 0, number)])
+        level = cell_levels(known[::step], is_begin[::step])[::step]
         order = np.lexsort((level, ~is_begin))
         cell = inverse(order)
         before = np.clip(np.arange(len(level)) - step, 0, max(len(level) - 1, 0))

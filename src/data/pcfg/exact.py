@@ -1,5 +1,6 @@
-"""Exact word probabilities under a probabilistic grammar.
+"""Exact word probabilities under a probabilistic grammar, for the best possible perplexity.
 
+Called by scoring and perplexity on toy treebanks, and by tests as the truth.
 The probability that a sentence begins with w1 … wi is a sum over all trees, of which there are
 infinitely many if the grammar is left-recursive. Jelinek and Lafferty (1991) compute this sum in
 closed form: with the left-corner probabilities collected in L = (I - P)^-1, prefix probabilities
@@ -16,7 +17,7 @@ All sentences of equal length are computed at once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,42 +80,34 @@ class ExactModel:
         log P(the sentence is exactly this one).
         """
         results: list[Floats] = [np.zeros(0)] * len(sentences)
-        for members in self._batches(sentences):
-            rows = self._same_length([sentences[number] for number in members])
-            for number, row in zip(members, rows, strict=True):
-                results[number] = row
-        return results
-
-    def _batches(self, sentences: Sequence[Sequence[str]]) -> Iterator[list[int]]:
         by_length: dict[int, list[int]] = defaultdict(list)
         for number, sentence in enumerate(sentences):
             by_length[len(sentence)].append(number)
-        for length, members in by_length.items():
+        for length, numbers in by_length.items():
             chart_bytes = 2 * 8 * self._rules.size * (length + 1) ** 2
             step = max(1, _CHART_BYTES // max(1, chart_bytes))
-            for begin in range(0, len(members), step):
-                yield members[begin : begin + step]
+            for begin in range(0, len(numbers), step):
+                members = numbers[begin : begin + step]
+                rows = self._same_length([sentences[number] for number in members])
+                for number, row in zip(members, rows, strict=True):
+                    results[number] = row
+        return results
 
     def _same_length(self, sentences: list[Sequence[str]]) -> Floats:
         """``(sentences, words + 2)`` log probabilities of sentences of the same length."""
         count, length = len(sentences), len(sentences[0])
         if length == 0:
             return np.tile([0.0, -np.inf], (count, 1))
-        conditional, ends = self._charts(self._lexical(sentences))
-        with np.errstate(divide="ignore"):
-            begins = np.cumsum(np.log(conditional), axis=1)
-            whole = begins[:, -1] + np.log(ends)
-        return np.column_stack([np.zeros(count), begins, whole])
-
-    def _lexical(self, sentences: list[Sequence[str]]) -> Floats:
-        """Lexical probabilities ``[sentence, word, category]``."""
-        count, length = len(sentences), len(sentences[0])
-        words = np.zeros((count, length, self._rules.size))
+        words = np.zeros((count, length, self._rules.size))  # lexical probabilities
         for row, sentence in enumerate(sentences):
             for position, word in enumerate(sentence):
                 if entry := self._rules.lexicon.get(word):
                     words[row, position, entry[0]] = entry[1]
-        return words
+        conditional, ends = self._charts(words)
+        with np.errstate(divide="ignore"):
+            begins = np.cumsum(np.log(conditional), axis=1)
+            whole = begins[:, -1] + np.log(ends)
+        return np.column_stack([np.zeros(count), begins, whole])
 
     def _charts(self, words: Floats) -> tuple[Floats, Floats]:
         """Return the probability of each word given its prefix, and of the end after the last one.

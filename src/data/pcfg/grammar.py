@@ -1,8 +1,9 @@
-"""Probabilistic grammars with features, and quantities in closed form.
+"""Probabilistic grammars with features: grammar files, quantities in closed form, sampled trees.
 
-A grammar file is expanded into plain rules over categories such as
-``NP[sg,f]``. In a tree, a category shows only its name, ``NP``. A category whose name begins with
-``_`` is auxiliary and does not appear in trees: its children take its place.
+Called by toy treebanks and by `exact`. A grammar file is expanded into plain rules over categories
+such as ``NP[sg,f]``. In a tree, a category shows only its name, ``NP``. A category whose name
+begins with ``_`` is auxiliary and does not appear in trees: its children take its place. Files are
+user input: sizes are checked before anything is computed.
 """
 
 from __future__ import annotations
@@ -95,17 +96,6 @@ class Grammar:
         return matrix
 
     @cached_property
-    def expected_length(self) -> float:
-        """Mean number of words of a sentence."""
-        words = np.array(
-            [
-                sum(rule.probability for rule in self.rules[category] if rule.is_lexical)
-                for category in self.categories
-            ]
-        )
-        return self._total_over_derivation(words)
-
-    @cached_property
     def derivation_entropy_bits(self) -> float:
         """The entropy in bits of a derivation, that is, of a sentence together with its tree.
 
@@ -119,9 +109,10 @@ class Grammar:
                 for rules in self.rules.values()
             ]
         )
-        return self._total_over_derivation(local)
+        return self.total_over_derivation(local)
 
-    def _total_over_derivation(self, per_category: Floats) -> float:
+    def total_over_derivation(self, per_category: Floats) -> float:
+        """Return the mean sum, over the categories of a derivation, of a value of each."""
         identity = np.eye(len(self.categories))
         totals = np.linalg.solve(identity - self.expected_children, per_category)
         return float(totals[self.index[self.start]])
@@ -307,9 +298,13 @@ class _Parser:
         features = tuple(f.strip() for f in (match["features"] or "").split(",") if f.strip())
         for feature in features:
             if not self._is_value(feature) and self._values(feature) is None:
-                raise self._error(
-                    f"{feature!r} is neither a value nor a feature", number, self._nearest(feature)
+                known = [*self._features, *itertools.chain(*self._features.values())]
+                close = difflib.get_close_matches(feature[:100], known[:1000], n=1)
+                remedy = (
+                    f"did you mean {close[0]!r}?" if close else "declare it with %feature above"
                 )
+                problem = f"{feature!r} is neither a value nor a feature"
+                raise self._error(problem, number, remedy)
         return _Category(match["name"], features)
 
     def _is_value(self, name: str) -> bool:
@@ -318,11 +313,6 @@ class _Parser:
     def _values(self, variable: str) -> tuple[str, ...] | None:
         exact = self._features.get(variable)
         return exact if exact is not None else self._features.get(variable.rstrip("0123456789"))
-
-    def _nearest(self, name: str) -> str:
-        known = [*self._features, *itertools.chain.from_iterable(self._features.values())]
-        close = difflib.get_close_matches(name[:100], known[:1000], n=1)
-        return f"did you mean {close[0]!r}?" if close else "declare it with %feature above"
 
     def _expand(self) -> Iterator[Rule]:
         """Replace variables by values and normalise the weights of each category."""
@@ -439,7 +429,9 @@ class Sampler:
             if category is None:
                 events.append(CLOSE)
                 continue
-            rule = self._choose(category)
+            cumulative = self._cumulative[category]
+            point = self._random.random() * cumulative[-1]
+            rule = self._grammar.rules[category][bisect.bisect_right(cumulative, point)]
             if label := tree_label(category):
                 events.append(Open(label))
                 pending.append(None)
@@ -448,8 +440,3 @@ class Sampler:
             else:
                 pending.extend(reversed(rule.right))
         return from_events(events)
-
-    def _choose(self, category: str) -> Rule:
-        cumulative = self._cumulative[category]
-        point = self._random.random() * cumulative[-1]
-        return self._grammar.rules[category][bisect.bisect_right(cumulative, point)]

@@ -1,12 +1,14 @@
-"""Remember the hashes of corpus files, so that an unchanged corpus is not read at every start.
+"""What all readers of corpora need: their interface, parts of files, checks of text, hashes.
 
-A hash is remembered together with the file's size, inode and times of modification and of change.
-If any of these differs, the file is read again. A file that was modified in the last two seconds is
-not remembered, because it could be modified again without a visible change of its time.
+Used by `readers.files` and `readers.treebanks`, by the preparation, and wherever text of users is
+checked (kinds of files, sentences). Hashes of unchanged files are remembered, large files are cut
+into parts that processes read on their own, and files that are not what they should be are refused
+with their kind and a remedy. Settings import this module, so it must load neither NumPy nor torch.
 """
 
 from __future__ import annotations
 
+import abc
 import codecs
 import contextlib
 import csv
@@ -20,13 +22,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import IO, Any, Literal, Protocol, runtime_checkable
+from typing import IO, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 from gardenpath.data.sentence import SPLITS, Sentence, Split
 from gardenpath.data.trees.tree import format_tree
 from gardenpath.errors import ConfigError, InputError
 from gardenpath.safe_text import how_to_convert, marked_encoding, parse_json, zeros_encoding
 from gardenpath.store.files import Json, fingerprint, sha256_of, whole_file, write_text
+
+# ----------------------------------------------------------------------------
+# Remembered hashes of files, so that an unchanged corpus is not read at every start.
+#
+# A hash is remembered together with the file's size, inode and times of modification and of
+# change. If any of these differs, the file is read again. A file that was modified in the last two
+# seconds is not remembered, because it could be modified again without a visible change of time.
+
 
 HASHES_FILE = ".hashes.json"
 
@@ -71,13 +81,14 @@ class _HashMemory:
 
     def value(self, path: Path, kind: str, compute: Callable[[], str]) -> str:
         name = f"{kind}: {path.resolve()}"
-        before = _signature(path)
+        before = _signature(path)  # None if the file cannot be found
         match self._known.get(name):
             case [list(seen), str(value)] if before is not None and seen == before:
                 return value
         begin = time.time_ns()
         value = compute()
-        if before is not None and before == _signature(path) and _is_old(path, begin):
+        is_same = before == _signature(path)
+        if before is not None and is_same and max(before[1:3]) < begin - _LEAST_AGE:
             self._known[name] = self._new[name] = [before, value]
         return value
 
@@ -100,17 +111,12 @@ _current: ContextVar[_HashMemory | None] = ContextVar("remembered hashes", defau
 
 
 def _signature(path: Path) -> list[int] | None:
-    """Return what changes whenever a file is written or replaced; None if it cannot be found."""
+    """Return size, times and inode: what changes whenever a file is written or replaced."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
-
-
-def _is_old(path: Path, now: int) -> bool:
-    found = path.stat()
-    return max(found.st_mtime_ns, found.st_ctime_ns) < now - _LEAST_AGE
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
 # ----------------------------------------------------------------------------
@@ -129,7 +135,7 @@ _PLAIN = {"utf-8", "ascii", "iso8859-1", "gb2312", "gbk", "gb18030", "big5"}
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class FileRange:
     """A file or, if ``size`` is given, the bytes of a file from ``begin`` on."""
 
     path: Path
@@ -148,17 +154,17 @@ class Piece:
         return self.path.stat().st_size if self.size is None else self.size
 
 
-def cut_file(path: Path, *, encoding: str, is_bracketed: bool) -> Iterator[Piece]:
+def cut_file(path: Path, *, encoding: str, is_bracketed: bool) -> Iterator[FileRange]:
     """Yield the pieces of a file, in order; a small file is one piece."""
     if path.stat().st_size <= PIECE_BYTES or not _is_plain(encoding):
-        yield Piece(path)
+        yield FileRange(path)
         return
     begin, line = 0, 1
     try:
         with path.open("rb") as file:
-            while (found := _next_piece(file, is_bracketed))[0]:
-                size, lines = found
-                yield Piece(path, begin, size, line)
+            while (counts := _next_piece(file, is_bracketed))[0]:
+                size, lines = counts
+                yield FileRange(path, begin, size, line)
                 begin += size
                 line += lines
     except OSError as error:
@@ -167,23 +173,16 @@ def cut_file(path: Path, *, encoding: str, is_bracketed: bool) -> Iterator[Piece
 
 def _next_piece(file: IO[bytes], is_bracketed: bool) -> tuple[int, int]:
     """Read up to the next cut; return the numbers of bytes and of ends of lines."""
+    size = lines = depth = 0
     content = file.read(PIECE_BYTES) + file.readline()
-    size, lines, depth = len(content), _line_ends(content), _depth(content)
-    # A file with too many closing brackets is not cut after them, so that its error is the same.
-    while is_bracketed and depth != 0 and (content := file.readline()):
+    while content:
         size += len(content)
-        lines += _line_ends(content)
-        depth += _depth(content)
+        # As Python counts them when it reads text: LF, CR LF or CR.
+        lines += content.count(b"\n") + content.count(b"\r") - content.count(b"\r\n")
+        depth += content.count(b"(") - content.count(b")")
+        # A file with too many closing brackets is not cut after them, so its error is the same.
+        content = file.readline() if is_bracketed and depth != 0 else b""
     return size, lines
-
-
-def _depth(content: bytes) -> int:
-    return content.count(b"(") - content.count(b")")
-
-
-def _line_ends(content: bytes) -> int:
-    """Count the ends of lines as Python does when it reads text: LF, CR LF or CR."""
-    return content.count(b"\n") + content.count(b"\r") - content.count(b"\r\n")
 
 
 def _is_plain(encoding: str) -> bool:
@@ -191,6 +190,22 @@ def _is_plain(encoding: str) -> bool:
         return codecs.lookup(encoding).name in _PLAIN
     except LookupError:
         return False
+
+
+Part = TypeVar("Part")
+
+
+def in_groups(parts: Iterable[Part], size: Callable[[Part], int]) -> list[list[Part]]:
+    """Gather parts of files, in order, for processes that read them: large ones stay alone."""
+    groups: list[list[Part]] = []
+    room = 0
+    for part in parts:
+        if not groups or size(part) > room:
+            groups.append([])
+            room = PIECE_BYTES
+        groups[-1].append(part)
+        room -= size(part)
+    return groups
 
 
 # ----------------------------------------------------------------------------
@@ -214,14 +229,35 @@ class Reader(Protocol):
         """
 
 
+class FileReader(abc.ABC):
+    """Base class of readers of files of trees or text, each of which can be read on its own."""
+
+    has_trees: ClassVar[bool] = True
+
+    def read(self, split: str) -> Iterator[Sentence]:
+        for path in self._files(split):
+            yield from self.read_piece(FileRange(path))
+
+    def pieces(self, split: str) -> list[FileRange]:
+        return [FileRange(path) for path in self._files(split)]
+
+    @abc.abstractmethod
+    def read_piece(self, piece: FileRange) -> Iterator[Sentence]:
+        """Yield the sentences of a piece."""
+
+    @abc.abstractmethod
+    def _files(self, split: str) -> list[Path]:
+        """Return the files of a split, in order; at least one."""
+
+
 @runtime_checkable
 class PieceReader(Reader, Protocol):
     """A corpus whose splits consist of pieces, which several processes can read at once."""
 
-    def pieces(self, split: str) -> list[Piece]:
+    def pieces(self, split: str) -> list[FileRange]:
         """Return the pieces of a split, in order."""
 
-    def read_piece(self, piece: Piece) -> Iterator[Sentence]:
+    def read_piece(self, piece: FileRange) -> Iterator[Sentence]:
         """Yield the sentences of a piece, not yet cleaned."""
 
 
@@ -263,13 +299,13 @@ class SplitByIds:
 
     def mistakes(self) -> list[str]:
         """Return the mistakes in the lists of numbers."""
-        found = []
+        mistakes = []
         for split in SPLITS:
             try:
                 parse_ids(getattr(self, split), setting=split)
             except ConfigError as error:
-                found += error.mistakes
-        return found
+                mistakes += error.mistakes
+        return mistakes
 
 
 def _bad_range(part: str, setting: str) -> ConfigError:
@@ -305,37 +341,27 @@ def write_corpus(
 
     Returns the number of sentences of each split.
     """
-    return {
-        split: _write(folder / f"{split}.txt", sentences, form)
-        for split, sentences in splits.items()
-    }
-
-
-def _write(path: Path, sentences: Iterable[Sentence], form: CorpusForm) -> int:
-    count = 0
-    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for sentence in sentences:
-            file.write(_line(sentence, form) + "\n")
-            count += 1
-    return count
+    counts = dict.fromkeys(splits, 0)
+    for split, sentences in splits.items():
+        path = folder / f"{split}.txt"
+        with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+            for sentence in sentences:
+                file.write(_line(sentence, form) + "\n")
+                counts[split] += 1
+    return counts
 
 
 def _line(sentence: Sentence, form: CorpusForm) -> str:
     if form == "text":
         return " ".join(sentence.words)
+    path, line = sentence.source.path, sentence.source.line
     if sentence.tree is None:
-        raise InputError(
-            "has no tree",
-            path=sentence.source.path,
-            line=sentence.source.line,
-            remedy="write plain text with task.form=text",
-        )
+        remedy = "write plain text with task.form=text"
+        raise InputError("has no tree", path=path, line=line, remedy=remedy)
     try:
         return format_tree(sentence.tree)
     except ValueError as error:
-        raise InputError(
-            str(error), path=sentence.source.path, line=sentence.source.line
-        ) from error
+        raise InputError(str(error), path=path, line=line) from error
 
 
 # ----------------------------------------------------------------------------
@@ -381,12 +407,12 @@ def require_text(path: Path, *, encoding: str = "utf-8") -> None:
         return
     try:
         with path.open("rb") as file:
-            found = binary_kind(file.read(_HEAD), path)
+            binary = binary_kind(file.read(_HEAD), path)
     except OSError:
         return  # whoever opens the file says what is wrong
-    if found is not None:
-        wanted = "UTF-8 text" if " text" in found[0] else "text"
-        raise InputError(f"is {found[0]}, not {wanted}", path=path, remedy=found[1])
+    if binary is not None:
+        wanted = "UTF-8 text" if " text" in binary[0] else "text"
+        raise InputError(f"is {binary[0]}, not {wanted}", path=path, remedy=binary[1])
 
 
 # ----------------------------------------------------------------------------
@@ -431,27 +457,19 @@ def require_sentences(lines: Sequence[str], *, path: str) -> None:
             remedy="write the sentences alone to a .txt file, one per line",
         )
     for number, line in enumerate(lines, start=1):
+        problem = ""
         if "\x00" in line:
-            raise InputError(
-                "contains NUL bytes, which text does not",
-                path=path,
-                line=number,
-                remedy="name a text file, or convert it to UTF-8",
-            )
-        if found := _OTHER_BREAKS.search(line.strip()):
-            raise InputError(
-                f"contains the line separator U+{ord(found[0]):04X}, which joins sentences",
-                path=path,
-                line=number,
-                remedy="replace it by an ordinary end of line",
-            )
-        if (words := len(line.split())) > MOST_WORDS:
-            raise InputError(
-                f"has {words:,} words; a sentence has at most {MOST_WORDS:,}",
-                path=path,
-                line=number,
-                remedy="write one sentence per line",
-            )
+            problem = "contains NUL bytes, which text does not"
+            remedy = "name a text file, or convert it to UTF-8"
+        elif mark := _OTHER_BREAKS.search(line.strip()):
+            code = f"U+{ord(mark[0]):04X}"
+            problem = f"contains the line separator {code}, which joins sentences"
+            remedy = "replace it by an ordinary end of line"
+        elif (words := len(line.split())) > MOST_WORDS:
+            problem = f"has {words:,} words; a sentence has at most {MOST_WORDS:,}"
+            remedy = "write one sentence per line"
+        if problem:
+            raise InputError(problem, path=path, line=number, remedy=remedy)
 
 
 def kind_of_lines(lines: Sequence[str]) -> str | None:

@@ -1,15 +1,20 @@
-"""Readers of corpora in files of each split: bracketed trees or plain text."""
+"""Corpora that anybody can make: files of bracketed trees or plain text, and toy treebanks.
+
+Readers are settings (`data.reader`) and sources of sentences at once; `data.corpus` lists them.
+They read what is there and leave cleaning to others. Settings import this module, so that the
+grammar of a toy treebank, which needs NumPy, is loaded when it is read.
+"""
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from gardenpath.data.readers.base import Piece, cut_file, hash_files, require_text
+from gardenpath.data.readers.base import FileRange, FileReader, cut_file, hash_files, require_text
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.tree import read_trees, text_lines
 from gardenpath.errors import InputError, MissingCorpusError
@@ -21,10 +26,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ThreeFiles(abc.ABC):
+class _ThreeFiles(FileReader):
     """A folder with one file per split, or with files that match a pattern."""
 
-    has_trees: ClassVar[bool]
     _title: ClassVar[str] = ""
 
     root: str
@@ -41,25 +45,17 @@ class _ThreeFiles(abc.ABC):
     """Where to get the corpus, for the message if it is missing."""
 
     def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
-        files = [self._paths(split) for split in splits]
+        files = [self._files(split) for split in splits]
         return hash_files(
             [path for paths in files for path in paths],
             sizes=[len(paths) for paths in files],
             **self._how_read(),
         )
 
-    def read(self, split: str) -> Iterator[Sentence]:
-        for path in self._paths(split):
-            yield from self.read_piece(Piece(path))
-
-    @abc.abstractmethod
-    def read_piece(self, piece: Piece) -> Iterator[Sentence]:
-        """Yield the sentences of a piece."""
-
-    def pieces(self, split: str) -> list[Piece]:
+    def pieces(self, split: str) -> list[FileRange]:
         return [
             piece
-            for path in self._paths(split)
+            for path in self._files(split)
             for piece in cut_file(path, encoding=self.encoding, is_bracketed=self.has_trees)
         ]
 
@@ -67,14 +63,13 @@ class _ThreeFiles(abc.ABC):
         # The same file gives different sentences as trees and as text.
         return {"kind": type(self).__name__, "encoding": self.encoding}
 
-    def _paths(self, split: str) -> list[Path]:
-        """Return the files of a split, sorted by name; at least one."""
+    def _files(self, split: str) -> list[Path]:
         name: str = getattr(self, split)
         root = Path(self.root)
         is_pattern = any(char in name for char in "*?[")
-        found = sorted(root.rglob(name)) if is_pattern else [root / name]
-        found = [path for path in found if path.is_file()]
-        if not found:
+        named = sorted(root.rglob(name)) if is_pattern else [root / name]
+        files = [path for path in named if path.is_file()]
+        if not files:
             raise MissingCorpusError(
                 corpus=f"The {split} split of {self._title}",
                 looked_for=root / name,
@@ -83,7 +78,17 @@ class _ThreeFiles(abc.ABC):
                 setting=f"data.root=/path/to/folder (and data.reader.{split}=FILE if it has "
                 "another name)",
             )
-        return found
+        return files
+
+    @contextmanager
+    def _opened(self, piece: FileRange) -> Iterator[Iterator[str]]:
+        """Open a piece, which must be text."""
+        require_text(piece.path, encoding=self.encoding)
+        setting = "data.reader.encoding"
+        with open_text(
+            piece.path, encoding=self.encoding, part=piece.part, setting=setting
+        ) as lines:
+            yield lines
 
     def _source(self, path: Path, line: int) -> Source:
         return Source(path.relative_to(self.root).as_posix(), line)
@@ -97,17 +102,13 @@ class BracketFiles(_ThreeFiles):
     read in the same way.
     """
 
-    has_trees: ClassVar[bool] = True
     _title: ClassVar[str] = "a corpus of bracketed trees"
 
     kind: Literal["brackets"] = "brackets"
 
-    def read_piece(self, piece: Piece) -> Iterator[Sentence]:
+    def read_piece(self, piece: FileRange) -> Iterator[Sentence]:
         path = piece.path
-        require_text(path, encoding=self.encoding)
-        with open_text(
-            path, encoding=self.encoding, part=piece.part, setting="data.reader.encoding"
-        ) as lines:
+        with self._opened(piece) as lines:
             for line, tree in read_trees(lines, path=path, first_line=piece.first_line):
                 yield Sentence(tree.words(), self._source(path, line), tree)
 
@@ -126,12 +127,9 @@ class TextFiles(_ThreeFiles):
     def _how_read(self) -> dict[str, Json]:
         return {**super()._how_read(), "end": self.end}
 
-    def read_piece(self, piece: Piece) -> Iterator[Sentence]:
+    def read_piece(self, piece: FileRange) -> Iterator[Sentence]:
         path, first = piece.path, piece.first_line
-        require_text(path, encoding=self.encoding)
-        with open_text(
-            path, encoding=self.encoding, part=piece.part, setting="data.reader.encoding"
-        ) as lines:
+        with self._opened(piece) as lines:
             remedy = "use data=brackets to read trees"
             checked = text_lines(lines, path=path, first_line=first, remedy=remedy)
             for number, line in enumerate(checked, start=first):

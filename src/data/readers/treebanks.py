@@ -1,4 +1,10 @@
-"""Reader of the Penn Treebank as released by the LDC: a folder of ``.mrg`` files."""
+"""Published treebanks, read as they are released: Penn, Chinese, NLTK's samples, and GUM.
+
+Readers are settings (`data.reader`) and sources of sentences at once; `data.corpus` lists them.
+They divide corpora into splits as their documentation or published work does, name what is missing
+and where to get it, and leave cleaning to others. Settings import this module: NLTK and archives
+are opened when a corpus is read.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +15,16 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from gardenpath.data.archives import PackedText, packed_texts
-from gardenpath.data.readers.base import Piece, SplitByIds, hash_files, known_hash, listed_ids
+from gardenpath.data.readers.base import (
+    FileRange,
+    FileReader,
+    SplitByIds,
+    hash_files,
+    known_hash,
+    listed_ids,
+)
 from gardenpath.data.sentence import SPLITS, Sentence, Source
-from gardenpath.data.trees.tree import Tree, read_tree_file, read_trees
+from gardenpath.data.trees.tree import Tree, read_tree_file, read_trees, without_outer
 from gardenpath.errors import InputError, MissingCorpusError
 from gardenpath.store.files import digest, fingerprint, read_text
 
@@ -19,10 +32,11 @@ _WSJ_FILE = re.compile(r"wsj_(?P<section>\d\d)(?P<number>\d\d)\.mrg", re.IGNOREC
 
 
 @dataclass(frozen=True, kw_only=True)
-class PennTreebank(SplitByIds):
-    """The Wall Street Journal trees, split by section (default) or by file number."""
+class PennTreebank(FileReader, SplitByIds):
+    """The Wall Street Journal trees, split by section (default) or by file number.
 
-    has_trees: ClassVar[bool] = True
+    They are files ``.mrg``, as the LDC releases them.
+    """
 
     kind: Literal["ptb"] = "ptb"
     root: str
@@ -33,14 +47,7 @@ class PennTreebank(SplitByIds):
     unit: Literal["section", "file"] = "section"
     """Whether the splits list sections or files."""
 
-    def read(self, split: str) -> Iterator[Sentence]:
-        for piece in self.pieces(split):
-            yield from self.read_piece(piece)
-
-    def pieces(self, split: str) -> list[Piece]:
-        return [Piece(path) for path in self._files(split)]
-
-    def read_piece(self, piece: Piece) -> Iterator[Sentence]:
+    def read_piece(self, piece: FileRange) -> Iterator[Sentence]:
         for line, tree in read_tree_file(piece.path, encoding="latin-1"):
             yield Sentence(tree.words(), Source(piece.path.name, line), tree)
 
@@ -49,12 +56,14 @@ class PennTreebank(SplitByIds):
         return hash_files(files, unit=self.unit, ids=listed_ids(self.ids, splits))
 
     def _files(self, split: str) -> list[Path]:
-        found = []
+        files = []
         for path in Path(self.root).rglob("*"):
-            match = _WSJ_FILE.fullmatch(path.name)
-            if match and self._number(match) in self.ids[split]:
-                found.append(path)
-        if not found:
+            if match := _WSJ_FILE.fullmatch(path.name):
+                section = int(match["section"])
+                number = section * 100 + int(match["number"])
+                if (section if self.unit == "section" else number) in self.ids[split]:
+                    files.append(path)
+        if not files:
             raise MissingCorpusError(
                 corpus=f"The {split} split of the Penn Treebank",
                 looked_for=Path(self.root) / "**" / "wsj_*.mrg",
@@ -62,11 +71,7 @@ class PennTreebank(SplitByIds):
                 "NLTK ships is data=ptb_sample",
                 setting="data.root=/path/to/treebank_3/parsed/mrg/wsj",
             )
-        return sorted(found, key=lambda path: path.name.lower())
-
-    def _number(self, match: re.Match[str]) -> int:
-        section = int(match["section"])
-        return section if self.unit == "section" else section * 100 + int(match["number"])
+        return sorted(files, key=lambda path: path.name.lower())
 
 
 # ----------------------------------------------------------------------------
@@ -86,10 +91,8 @@ _GENRE_OF_OLD_IDS: tuple[tuple[range, Genre], ...] = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChineseTreebank(SplitByIds):
+class ChineseTreebank(FileReader, SplitByIds):
     """Chinese Treebank 9.0 or an older release, split by lists of file ids."""
-
-    has_trees: ClassVar[bool] = True
 
     kind: Literal["ctb"] = "ctb"
     root: str
@@ -104,14 +107,7 @@ class ChineseTreebank(SplitByIds):
     def _encodings(self) -> tuple[str, ...]:
         return ("utf-8", "gb18030") if self.encoding == "auto" else (self.encoding,)
 
-    def read(self, split: str) -> Iterator[Sentence]:
-        for piece in self.pieces(split):
-            yield from self.read_piece(piece)
-
-    def pieces(self, split: str) -> list[Piece]:
-        return [Piece(path) for path in self._files(split)]
-
-    def read_piece(self, piece: Piece) -> Iterator[Sentence]:
+    def read_piece(self, piece: FileRange) -> Iterator[Sentence]:
         path = piece.path
         lines = without_markup(self._decode(path).splitlines())
         for line, tree in read_trees(lines, path=path):
@@ -127,24 +123,22 @@ class ChineseTreebank(SplitByIds):
         )
 
     def _files(self, split: str) -> list[Path]:
-        found = []
+        files = []
         for path in Path(self.root).rglob("chtb_*"):
             match = _CHTB_FILE.fullmatch(path.name)
-            is_raw = "raw" in path.relative_to(Path(self.root)).parts
-            if match and not is_raw and self._wanted(match, split):
-                found.append((int(match["id"]), path))
-        if not found:
+            if match is None or "raw" in path.relative_to(Path(self.root)).parts:
+                continue
+            number = int(match["id"])
+            if number in self.ids[split] and genre_of(number, match["suffix"]) in self.genres:
+                files.append((number, path))
+        if not files:
             raise MissingCorpusError(
                 corpus=f"The {split} split of the Chinese Treebank",
                 looked_for=Path(self.root) / "**" / "chtb_*",
                 licence="LDC2016T13 (Chinese Treebank 9.0), Linguistic Data Consortium",
                 setting="data.root=/path/to/ctb9.0/data/bracketed",
             )
-        return [path for _, path in sorted(found)]
-
-    def _wanted(self, match: re.Match[str], split: str) -> bool:
-        number = int(match["id"])
-        return number in self.ids[split] and genre_of(number, match["suffix"]) in self.genres
+        return [path for _, path in sorted(files)]
 
     def _decode(self, path: Path) -> str:
         data = path.read_bytes()
@@ -176,14 +170,48 @@ def without_markup(lines: Iterable[str]) -> Iterator[str]:
 # Readers of the treebank samples that NLTK distributes.
 
 
+class _NltkSample(SplitByIds):
+    """A corpus that NLTK distributes, in its data folders."""
+
+    has_trees: ClassVar[bool] = True
+    # Name of the corpus, folder in it, NLTK's reader and its argument, and title for messages.
+    _nltk: ClassVar[tuple[str, str, str, str | list[str], str]]
+
+    root: str | None
+
+    def _open(self) -> Any:
+        """Open the corpus below ``root`` if given, else in NLTK's default folders."""
+        # Imported here because NLTK takes a second to load and most corpora do not need it.
+        import nltk
+
+        name, folder, reader, files, title = self._nltk
+        if self.root and self.root not in nltk.data.path:
+            nltk.data.path.append(self.root)  # NLTK opens only files in its data folders
+        paths = [self.root] if self.root else nltk.data.path
+        for place in (f"corpora/{name}/{folder}", f"corpora/{name}.zip/{name}/{folder}"):
+            try:
+                return getattr(nltk.corpus.reader, reader)(nltk.data.find(place, paths), files)
+            except (LookupError, OSError):
+                continue
+        raise MissingCorpusError(
+            corpus=title,
+            looked_for=f"corpora/{name} in {', '.join(paths)}",
+            licence=f"free for non-commercial use: python -m nltk.downloader {name}",
+            setting="data.root=/path/to/nltk_data (or the environment variable NLTK_DATA)",
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
-class PennTreebankSample(SplitByIds):
+class PennTreebankSample(_NltkSample):
     """NLTK's ``treebank``: 3,914 trees of the Wall Street Journal, files 1 to 199.
 
     The corpus is split by file, so that no article is in two splits.
     """
 
-    has_trees: ClassVar[bool] = True
+    _nltk = (
+        "treebank", "combined/", "BracketParseCorpusReader", r"wsj_.*\.mrg",
+        "The Penn Treebank sample",
+    )  # fmt: skip
 
     kind: Literal["ptb_sample"] = "ptb_sample"
     root: str | None = None
@@ -206,29 +234,22 @@ class PennTreebankSample(SplitByIds):
         }
         return fingerprint("ptb_sample", 1, files=files)
 
-    def _open(self) -> Any:
-        return _open(
-            "treebank",
-            "combined/",
-            "BracketParseCorpusReader",
-            r"wsj_.*\.mrg",
-            title="The Penn Treebank sample",
-            root=self.root,
-        )
-
     def _files(self, corpus: Any, split: str) -> list[str]:
         # The number of wsj_0123.mrg is 123.
         return [name for name in corpus.fileids() if int(name[4:8]) in self.ids[split]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SinicaTreebank(SplitByIds):
+class SinicaTreebank(_NltkSample):
     """NLTK's ``sinica_treebank``: 10,000 clauses of Traditional Chinese.
 
     Clauses are split in corpus order. Their final punctuation is not part of the trees.
     """
 
-    has_trees: ClassVar[bool] = True
+    _nltk = (
+        "sinica_treebank", "", "SinicaTreebankCorpusReader", ["parsed"],
+        "The Sinica Treebank sample",
+    )  # fmt: skip
 
     kind: Literal["sinica"] = "sinica"
     root: str | None = None
@@ -249,44 +270,6 @@ class SinicaTreebank(SplitByIds):
         corpus = self._open()
         text = _text_hash(corpus, "parsed")
         return fingerprint("sinica", 1, ids=listed_ids(self.ids, splits), text=text)
-
-    def _open(self) -> Any:
-        return _open(
-            "sinica_treebank",
-            "",
-            "SinicaTreebankCorpusReader",
-            ["parsed"],
-            title="The Sinica Treebank sample",
-            root=self.root,
-        )
-
-
-def _open(
-    name: str,
-    folder: str,
-    reader: str,
-    *arguments: Any,
-    title: str,
-    root: str | None,
-) -> Any:
-    """Open an NLTK corpus below ``root`` if given, else in NLTK's default folders."""
-    # Imported here because NLTK takes a second to load and most corpora do not need it.
-    import nltk
-
-    if root and root not in nltk.data.path:
-        nltk.data.path.append(root)  # NLTK opens only files in its data folders
-    paths = [root] if root else nltk.data.path
-    for place in (f"corpora/{name}/{folder}", f"corpora/{name}.zip/{name}/{folder}"):
-        try:
-            return getattr(nltk.corpus.reader, reader)(nltk.data.find(place, paths), *arguments)
-        except (LookupError, OSError):
-            continue
-    raise MissingCorpusError(
-        corpus=title,
-        looked_for=f"corpora/{name} in {', '.join(paths)}",
-        licence=f"free for non-commercial use: python -m nltk.downloader {name}",
-        setting="data.root=/path/to/nltk_data (or the environment variable NLTK_DATA)",
-    )
 
 
 def _text_hash(corpus: Any, name: str) -> str:
@@ -343,7 +326,8 @@ class GumTreebank:
         release = self._release()
         for name in release.documents(getattr(self, split)):
             trees = list(release.trees(name))
-            if self.masked == "keep" or not all(_is_masked(tree) for _, tree in trees):
+            words = (word for _, tree in trees for word in tree.words())
+            if self.masked == "keep" or not all(map(_MASKED.fullmatch, words)):
                 for line, tree in trees:
                     yield Sentence(tree.words(), Source(f"{name}{_SUFFIX}", line), tree)
 
@@ -365,15 +349,15 @@ class GumTreebank:
 
     def _release(self) -> _Release:
         root = Path(self.root)
-        found = _Release(root) if root.exists() else None
-        if found is None or not found.texts:
+        release = _Release(root) if root.exists() else None
+        if release is None or not release.texts:
             raise MissingCorpusError(
                 corpus="The GUM treebank",
                 looked_for=root / "**" / f"*{_SUFFIX}",
                 licence="free: https://github.com/amir-zeldes/gum (the folder const and splits.md)",
                 setting="data.root=/path/to/gum (or its archive, gum_const.tar.gz)",
             )
-        return found
+        return release
 
 
 class _Release:
@@ -382,9 +366,10 @@ class _Release:
     def __init__(self, root: Path) -> None:
         self._root = root
         files = packed_texts(root, lambda name: name == SPLITS_FILE or name.endswith(_SUFFIX))
-        self._lists = [(one.path, one.text) for one in files if one.parts[-1] == SPLITS_FILE]
+        lists = [file for file in files if file.parts[-1] == SPLITS_FILE]
+        self._lists = [(file.path, file.text) for file in lists]
         self.texts: Mapping[str, PackedText] = {
-            one.stem: one for one in files if one.parts[-1] != SPLITS_FILE
+            file.stem: file for file in files if file not in lists
         }
 
     def documents(self, partition: str) -> list[str]:
@@ -403,9 +388,9 @@ class _Release:
 
     def trees(self, name: str) -> Iterator[tuple[int, Tree]]:
         """Yield the trees of a document with their line numbers, without the label ROOT."""
-        one = self.texts[name]
-        for line, tree in read_trees(one.text.splitlines(), path=one.path):
-            yield line, without_root(tree)
+        file = self.texts[name]
+        for line, tree in read_trees(file.text.splitlines(), path=file.path):
+            yield line, without_outer(tree, (_ROOT_LABEL,))
 
     def _splits(self) -> tuple[str, str]:
         """Return the path and the text of the lists of documents."""
@@ -415,18 +400,14 @@ class _Release:
         beside = self._root.parent / SPLITS_FILE
         if self._root.is_dir() and beside.is_file():
             return str(beside), read_text(beside)
-        raise _no_lists(self._root)
+        raise InputError(
+            f"has no {SPLITS_FILE}, which lists the documents of each partition",
+            path=self._root,
+            remedy="copy it from the release of GUM that the trees are from",
+        )
 
 
 _SAME_RELEASE = f"the trees and {SPLITS_FILE} must be of the same release"
-
-
-def _no_lists(path: Path) -> InputError:
-    return InputError(
-        f"has no {SPLITS_FILE}, which lists the documents of each partition",
-        path=path,
-        remedy="copy it from the release of GUM that the trees are from",
-    )
 
 
 def partitions_of(text: str, *, path: str) -> dict[str, list[str]]:
@@ -437,21 +418,11 @@ def partitions_of(text: str, *, path: str) -> dict[str, list[str]]:
     for number, line in enumerate(text.splitlines(), start=1):
         if heading := _HEADING.fullmatch(line):
             current = lists.setdefault(heading[1], [])
-        elif current is not None and (found := _DOCUMENT.fullmatch(line)):
-            if found[1] in seen:
-                problem = f"lists {found[1]} twice"
+        elif current is not None and (entry := _DOCUMENT.fullmatch(line)):
+            name = entry[1]
+            if name in seen:
+                problem = f"lists {name} twice"
                 raise InputError(problem, path=path, line=number, remedy="remove one of them")
-            seen.add(found[1])
-            current.append(found[1])
+            seen.add(name)
+            current.append(name)
     return lists
-
-
-def without_root(tree: Tree) -> Tree:
-    """Drop the bracket ROOT around a constituent; around a single word it is the only one."""
-    only = tree.children[0]
-    is_outer = tree.label == _ROOT_LABEL and len(tree.children) == 1
-    return only if is_outer and isinstance(only, Tree) and not only.is_preterminal else tree
-
-
-def _is_masked(tree: Tree) -> bool:
-    return all(_MASKED.fullmatch(word) for word in tree.words())

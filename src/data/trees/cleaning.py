@@ -1,12 +1,14 @@
-"""Pure functions from trees to trees.
+"""Cleaning: the transforms of trees and words between a corpus, as annotated, and training.
 
-A transform returns a new tree, or ``None`` if the tree becomes empty. The running example is the
-tree of :mod:`tree`.
+`Cleaning` is part of the settings of a corpus and is applied by the preparation; suites and texts
+of users are written in the same way. A transform is a pure function that returns a new tree, or
+None if the tree becomes empty. The running example is the tree of `tree`.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -47,7 +49,7 @@ def drop_traces(tree: Tree) -> Tree | None:
         kept = tuple(child for child in children if child is not None)
         return Tree(label, kept) if kept and label != TRACE_LABEL else None
 
-    result: Tree | str | None = tree.fold(node, _identity)
+    result: Tree | str | None = tree.fold(node, str)
     assert not isinstance(result, str)
     return result
 
@@ -60,15 +62,12 @@ def drop_pos(tree: Tree) -> Tree:
     """
 
     def node(label: str, children: tuple[Tree | str, ...]) -> Tree | str:
-        if (
-            len(children) == 1
-            and isinstance(children[0], str)
-            and not isinstance(children[0], _TaggedWord)
-        ):
-            return _TaggedWord(children[0])
-        return Tree(label, tuple(map(_untagged, children)))
+        only = children[0]
+        if len(children) == 1 and isinstance(only, str) and not isinstance(only, _TaggedWord):
+            return _TaggedWord(only)
+        return Tree(label, tuple(str(c) if isinstance(c, str) else c for c in children))
 
-    result: Tree | str = tree.fold(node, _identity)
+    result: Tree | str = tree.fold(node, str)
     return result if isinstance(result, Tree) else tree
 
 
@@ -76,10 +75,6 @@ class _TaggedWord(str):
     """A word whose part-of-speech bracket has already been removed."""
 
     __slots__ = ()
-
-
-def _untagged(child: Tree | str) -> Tree | str:
-    return str(child) if isinstance(child, str) else child
 
 
 def collapse_unary(tree: Tree) -> Tree:
@@ -91,7 +86,7 @@ def collapse_unary(tree: Tree) -> Tree:
             return only
         return Tree(label, children)
 
-    result: Tree | str = tree.fold(node, _identity)
+    result: Tree | str = tree.fold(node, str)
     assert isinstance(result, Tree)
     return result
 
@@ -119,10 +114,6 @@ def compose(transforms: Iterable[Transform]) -> Transform:
         return current
 
     return apply
-
-
-def _identity(word: str) -> str:
-    return word
 
 
 def _rebuild(
@@ -170,7 +161,7 @@ class Cleaning:
         clean = compose(self.settled(head)._transforms())
         for sentence in itertools.chain(head, stream):
             cleaned = self._clean(sentence, clean)
-            if cleaned is not None and self._short_enough(cleaned):
+            if cleaned is not None and len(cleaned.words) <= (self.max_tokens or math.inf):
                 yield cleaned
 
     def settled(self, sentences: Iterable[Sentence]) -> Cleaning:
@@ -178,7 +169,7 @@ class Cleaning:
         if self.pos_in_source != "auto":
             return self
         head = itertools.islice(sentences, _PEEK)
-        has_pos = has_pos_tags(one.tree for one in head if one.tree is not None)
+        has_pos = has_pos_tags(item.tree for item in head if item.tree is not None)
         return replace(self, pos_in_source="present" if has_pos else "absent")
 
     def _transforms(self) -> list[Transform]:
@@ -200,6 +191,3 @@ class Cleaning:
             return Sentence(lowered, sentence.source)
         tree = clean(sentence.tree)
         return None if tree is None else Sentence(tree.words(), sentence.source, tree)
-
-    def _short_enough(self, sentence: Sentence) -> bool:
-        return self.max_tokens is None or len(sentence.words) <= self.max_tokens

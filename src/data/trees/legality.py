@@ -1,13 +1,14 @@
-"""Trees as sequences of actions.
+"""Trees as sequences of actions, and which actions are legal: the one place that says so.
 
-Two linearisations of the running example ``(S (NP the hungry cat) (VP meows))``:
+Used by encoding, batches, models and the search. Two linearisations of the running example
+``(S (NP the hungry cat) (VP meows))``:
 
 - top-down:  NT(S) NT(NP) the hungry cat REDUCE NT(VP) meows REDUCE REDUCE
 - in-order:  the NT(NP) hungry cat REDUCE NT(S) meows NT(VP) REDUCE REDUCE FINISH
 
-Actions are the events of :mod:`tree` (``Open``: NT, ``Word``: SHIFT, ``Close``: REDUCE) and
-``FINISH``, which ends an in-order derivation: after the root is complete, another constituent could
-still be put on top of it. :mod:`legality` decides which actions are legal.
+Actions are the events of `tree` (``Open``: NT, ``Word``: SHIFT, ``Close``: REDUCE) and ``FINISH``,
+which ends an in-order derivation: after the root is complete, another constituent could still be
+put on top of it.
 """
 
 from __future__ import annotations
@@ -219,10 +220,6 @@ def shifts(state: ParserState, rules: Rules) -> tuple[bool, bool]:
     return begins, state.last is Kind.SHIFT and Kind.SHIFT in rules(replace(state, has_pieces=True))
 
 
-def _bits_of_words(state: ParserState, rules: Rules) -> int:
-    return _bits(rules(state))
-
-
 def _bits_of_pieces(state: ParserState, rules: Rules) -> int:
     begins, continues = shifts(state, rules)
     kinds = rules(replace(state, has_pieces=True))
@@ -232,7 +229,8 @@ def _bits_of_pieces(state: ParserState, rules: Rules) -> int:
 # ``LEGAL[strategy][last kind, min(open constituents, 2)]``: the bits of the kinds of action that
 # may come next while a sentence is generated.
 LEGAL: Mapping[Strategy, Ints] = {
-    strategy: _table(rules, _bits_of_words) for strategy, rules in RULES.items()
+    strategy: _table(rules, lambda state, rules: _bits(rules(state)))
+    for strategy, rules in RULES.items()
 }
 
 # The same for models over pieces, with the bits of the pieces that may be shifted.
@@ -253,28 +251,25 @@ KINDS: Mapping[Strategy, tuple[Kind, ...]] = {
 }
 
 
-def _opens_at_end(rules: Rules) -> bool:
-    return any(
+# Whether a constituent may still be opened after the last word of the sentence.
+OPENS_AT_END: Mapping[Strategy, bool] = {
+    strategy: any(
         Kind.OPEN in rules(ParserState(opened, last, words_left=0))
         for opened in range(MOST_OPEN + 1)
         for last in (Kind.SHIFT, Kind.REDUCE)
     )
-
-
-# Whether a constituent may still be opened after the last word of the sentence.
-OPENS_AT_END: Mapping[Strategy, bool] = {
-    strategy: _opens_at_end(rules) for strategy, rules in RULES.items()
+    for strategy, rules in RULES.items()
 }
-
-
-def _last_reduce(rules: Rules) -> int | None:
-    for opened in range(1, MOST_OPEN + 1):
-        if not rules(ParserState(opened, Kind.SHIFT).apply(Kind.REDUCE)):
-            return opened
-    return None
-
 
 # Number of open constituents at which REDUCE ends the derivation; None if it never does.
 REDUCE_ENDS_AT: Mapping[Strategy, int | None] = {
-    strategy: _last_reduce(rules) for strategy, rules in RULES.items()
+    strategy: next(
+        (
+            opened
+            for opened in range(1, MOST_OPEN + 1)
+            if not rules(ParserState(opened, Kind.SHIFT).apply(Kind.REDUCE))
+        ),
+        None,
+    )
+    for strategy, rules in RULES.items()
 }

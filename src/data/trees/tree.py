@@ -1,5 +1,6 @@
-"""Immutable constituency trees.
+"""Constituency trees, and their brackets: reading, writing, and telling them from plain text.
 
+Used wherever there are trees. Trees are immutable and may be of any depth: nothing here recurses.
 The running example of this package is the tree of *the hungry cat meows*::
 
     (S (NP (DT the) (JJ hungry) (NN cat)) (VP (VBZ meows)))
@@ -8,7 +9,7 @@ The running example of this package is the tree of *the hungry cat meows*::
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -78,7 +79,7 @@ class Tree:
     def words(self) -> tuple[str, ...]:
         """Return the leaves from left to right."""
         words: list[str] = []
-        self.fold(_nothing, words.append)
+        self.fold(lambda _label, _parts: None, words.append)
         return tuple(words)
 
     def labels(self) -> Iterator[str]:
@@ -126,8 +127,11 @@ class Tree:
         return "".join(pieces).lstrip()
 
 
-def _nothing(_label: str, _parts: tuple[None, ...]) -> None:
-    return None
+def without_outer(tree: Tree, labels: Collection[str]) -> Tree:
+    """Drop a bracket with one of these labels around a constituent, unless it is the only one."""
+    only = tree.children[0]
+    is_outer = tree.label in labels and len(tree.children) == 1
+    return only if is_outer and isinstance(only, Tree) and not only.is_preterminal else tree
 
 
 def from_events(events: Iterable[Event]) -> Tree:
@@ -244,21 +248,12 @@ class _Reader:
         if self._open and self._open[-1].label is None and not self._open[-1].children:
             # A label may be on the line after its bracket.
             self._open[-1].label = token
-        elif not self._open:
-            raise TreeError(
-                f"the leaf {token!r} has no label",
-                path=self._path,
-                line=line,
-                remedy="put it into a labelled bracket, as in (NN word), or use data=text if this "
-                "is plain text",
-            )
-        elif self._open[-1].label is None:
-            raise TreeError(
-                f"the leaf {token!r} has no label",
-                path=self._path,
-                line=line,
-                remedy="put it into a labelled bracket, as in (NN word)",
-            )
+        elif not self._open or self._open[-1].label is None:
+            remedy = "put it into a labelled bracket, as in (NN word)"
+            if not self._open:
+                remedy += ", or use data=text if this is plain text"
+            problem = f"the leaf {token!r} has no label"
+            raise TreeError(problem, path=self._path, line=line, remedy=remedy)
         else:
             self._open[-1].children.append(unescape(token))
 
@@ -276,13 +271,13 @@ class _Reader:
                 line=bracket.line,
                 remedy="a constituent needs at least one child",
             )
-        tree = self._make_tree(bracket)
+        tree = self._tree_of(bracket)
         if self._open:
             self._open[-1].children.append(tree)
             return bracket.line, None
         return bracket.line, tree
 
-    def _make_tree(self, bracket: _Bracket) -> Tree:
+    def _tree_of(self, bracket: _Bracket) -> Tree:
         if bracket.label is not None:
             return Tree(bracket.label, tuple(bracket.children))
         if self._open:
@@ -355,10 +350,8 @@ def text_lines(
 def is_tree(text: str) -> bool:
     """Whether a text, such as a line, is a bracketed tree or several."""
     detector = TreeDetector()
-    found = False
-    for number, line in enumerate(text.splitlines(), start=1):
-        found = detector.tree_ends_in(line, number) is not None or found
-    return found
+    ends = [detector.tree_ends_in(line, n) for n, line in enumerate(text.splitlines(), start=1)]
+    return any(begin is not None for begin in ends)
 
 
 class TreeDetector:
@@ -379,7 +372,9 @@ class TreeDetector:
         content = line.strip()
         if content and (flat := self._flat_trees(content, number)) is not None:
             return flat
-        if self._depth and not self._continues(line, number):
+        # A line may continue a tree if it is indented or begins with a bracket.
+        may_continue = line[:1].isspace() or line[:1] in "()"
+        if self._depth and not (may_continue and number - self._begin < _MOST_LINES):
             self._forget()
         if not self._depth:
             if not content.startswith("("):
@@ -404,10 +399,6 @@ class TreeDetector:
             self._flat_label, self._flat_begin, self._flat_count = label, number, 0
         self._flat_count += 1
         return self._flat_begin if label and self._flat_count >= _FLAT_LINES else None
-
-    def _continues(self, line: str, number: int) -> bool:
-        """Whether a line may continue a tree: it is indented, or begins with a bracket."""
-        return (line[:1].isspace() or line[:1] in "()") and number - self._begin < _MOST_LINES
 
     def _reads(self, token: str) -> bool:
         """Take one token; False if a tree cannot contain it."""

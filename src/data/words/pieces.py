@@ -1,7 +1,9 @@
-"""Optional subword units from SentencePiece that preserve word boundaries.
+"""Subword pieces, what they say about words, and words as running text.
 
-Each word is segmented on its own and its first piece carries the boundary mark. A word's
-probability is therefore the product over its pieces, and no piece spans two words.
+Used by the preparation (SentencePiece), by models over pieces, and by pretrained models, which read
+running text. Each word is segmented on its own and its first piece carries the boundary mark: a
+word's probability is the product over its pieces, and no piece spans two words. Text is written and
+read back without loss, so that a word keeps its place in it.
 """
 
 from __future__ import annotations
@@ -219,7 +221,8 @@ def joined_words(words: Sequence[str], spacing: Spacing) -> SpacedText:
     characters.
     """
     text = ""
-    starts, ends, after = [], [], []
+    starts, ends = [], []
+    after: list[After] = []
     before: _Word | None = None
     for word in _written(words, spacing):
         if before is not None and _is_apart(before, word, spacing):
@@ -227,7 +230,12 @@ def joined_words(words: Sequence[str], spacing: Spacing) -> SpacedText:
         starts.append(len(text))
         text += word.text
         ends.append(len(text))
-        after.append(_after(word, spacing))
+        is_chinese = spacing == "auto" and _is_chinese(word.text[-1])
+        if spacing == "none" or word.opens or is_chinese:
+            after.append("anything")
+        else:
+            is_negated = spacing != "blanks" and word.text.lower() in _NEGATED
+            after.append("negation" if is_negated else "ending")
         before = word
     return SpacedText(text, tuple(starts), tuple(ends), tuple(after))
 
@@ -247,7 +255,7 @@ def ending_beginnings(spacing: Spacing) -> frozenset[bytes]:
     # Codes differ within groups of 64 only in their last byte.
     chinese = (chr(n) for low, high in _CHINESE for n in (*range(low, high, 64), high))
     others = (chr(n) for n in range(0x3001) if is_ending(chr(n), spacing))
-    codes = [one.encode() for one in (*others, *chinese) if is_ending(one, spacing)]
+    codes = [char.encode() for char in (*others, *chinese) if is_ending(char, spacing)]
     return frozenset(code[:length] for code in codes for length in range(1, len(code)))
 
 
@@ -281,29 +289,15 @@ def _written(words: Sequence[str], spacing: Spacing) -> Iterator[_Word]:
         yield _Word(text, opens, closes)
 
 
-def _is_apart(one: _Word, other: _Word, spacing: Spacing) -> bool:
+def _is_apart(before: _Word, word: _Word, spacing: Spacing) -> bool:
     """Whether a blank is written between two words."""
     if spacing in ("blanks", "none"):
         return spacing == "blanks"
-    if spacing == "auto" and (_is_chinese(one.text[-1]) or _is_chinese(other.text[0])):
+    if spacing == "auto" and (_is_chinese(before.text[-1]) or _is_chinese(word.text[0])):
         return False
-    if other.text == NEGATION:
-        return not _takes_negation(one)
-    return not (one.opens or other.closes)
-
-
-def _after(word: _Word, spacing: Spacing) -> After:
-    if spacing == "none" or word.opens:
-        return "anything"
-    if spacing == "blanks":
-        return "ending"
-    if spacing == "auto" and _is_chinese(word.text[-1]):
-        return "anything"
-    return "negation" if _takes_negation(word) else "ending"
-
-
-def _takes_negation(word: _Word) -> bool:
-    return word.text.lower() in _NEGATED
+    if word.text == NEGATION:
+        return before.text.lower() not in _NEGATED
+    return not (before.opens or word.closes)
 
 
 def _is_chinese(character: str) -> bool:

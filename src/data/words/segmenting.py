@@ -1,4 +1,10 @@
-"""Chinese text: whether there is any, and punctuation attached to words."""
+"""Text into words: segmenters, chosen by name, and the way in which a corpus writes its words.
+
+Called for text of users and of published sets (`runs.text`, suites) and by the task `annotate`. A
+segmenter never changes the text: its words, joined, are the text without its blanks. Its name and
+version stand in results, because other words have other probabilities. Nothing is downloaded, and
+programs of others are loaded when they are used.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +13,19 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from gardenpath.data.sentence import Source
 from gardenpath.errors import GardenpathError, InputError
 from gardenpath.settings.schema import nearest
+
+# ----------------------------------------------------------------------------
+# Chinese text: whether there is any, and punctuation attached to words.
+
 
 CHINESE_MARKS = "。，、；：！？…「」『』《》（）“”‘’"
 
@@ -26,16 +36,6 @@ _MARKS_OR_WORDS = re.compile(rf"(?:…+|[{CHINESE_MARKS}])|[^{CHINESE_MARKS}]+")
 def has_han(text: str) -> bool:
     """Whether a text contains Chinese characters."""
     return _HAN.search(text) is not None
-
-
-def han_count(text: str) -> int:
-    """Return the number of Chinese characters of a text."""
-    return len(_HAN.findall(text))
-
-
-def chinese_parts(chunk: str) -> tuple[str, ...]:
-    """Divide what stands between spaces: punctuation marks are words of their own."""
-    return tuple(_MARKS_OR_WORDS.findall(chunk))
 
 
 # ----------------------------------------------------------------------------
@@ -66,15 +66,11 @@ def english_parts(chunk: str, is_last: bool, clitics: bool = True) -> tuple[str,
     ``is_last``: whether it ends the sentence; ``clitics``: whether these are words of their own.
     """
     before, word, after = _peel(chunk, is_last=is_last)
-    size = _clitic(word) if clitics else 0
+    # The length of the clitic at the end of the word, 0 if it has none.
+    sizes = (n for n in (3, 2) if len(word) > n and _CLITIC.fullmatch(word[-n:]))
+    size = next(sizes, 0) if clitics else 0
     middle = [word[:-size], word[-size:]] if size else [word] if word else []
     return (*before, *middle, *after)
-
-
-def _clitic(word: str) -> int:
-    """Return the length of the clitic at the end of a word, 0 if it has none."""
-    sizes = (3, 2)
-    return next((n for n in sizes if len(word) > n and _CLITIC.fullmatch(word[-n:])), 0)
 
 
 def _peel(chunk: str, *, is_last: bool) -> tuple[list[str], str, list[str]]:
@@ -95,134 +91,93 @@ def _peel(chunk: str, *, is_last: bool) -> tuple[list[str], str, list[str]]:
 
 
 # ----------------------------------------------------------------------------
-# Chinese words by jieba: the most probable words of its dictionary, and a model of unknown ones.
-#
-# jieba keeps its dictionary in a file of the system's folder of temporary files, which any user
-# may write and which it reads without checks. The dictionary is therefore built from the package
-# itself.
+# Segmenters, by name.
 
 
-def jieba_problem() -> str:
-    """Return why jieba cannot be used; empty if it can."""
-    if find_spec("jieba") is not None:
-        return ""
-    return "segmenter=jieba needs the package jieba: pip install 'gardenpath[annotate]'"
+@dataclass(frozen=True, slots=True)
+class Segmenter:
+    """Divides text into words, which ``segment`` returns without blanks.
+
+    ``version`` is that of the program that divides the text; empty for a rule of ours.
+    """
+
+    name: str
+    version: str
+    segment: Callable[[str], list[str]]
 
 
-class JiebaSegmenter:
-    """Chinese words as jieba divides them, without dictionaries of the user."""
+def _jieba() -> Segmenter:
+    """The most probable words of jieba's dictionary, and a model of unknown ones.
 
-    name = "jieba"
-
-    def __init__(self) -> None:
-        if problem := jieba_problem():
-            raise GardenpathError(problem)
-        self._tokeniser = _tokeniser()
-        self.version = version("jieba")
-
-    def segment(self, text: str) -> list[str]:
-        """Return the words of a text."""
-        return [word for word in self._tokeniser.cut(text) if not word.isspace()]
-
-
-def _tokeniser() -> Any:
+    jieba keeps its dictionary in a file of the system's folder of temporary files, which any user
+    may write and which it reads without checks. It is therefore built from the package itself.
+    """
     with warnings.catch_warnings():
         # It asks setuptools for its files where that still answers, with a warning.
         warnings.simplefilter("ignore")
         import jieba
-    made = jieba.Tokenizer()
-    made.FREQ, made.total = made.gen_pfdict(made.get_dict_file())
-    made.initialized = True
-    return made
+    tokeniser: Any = jieba.Tokenizer()
+    tokeniser.FREQ, tokeniser.total = tokeniser.gen_pfdict(tokeniser.get_dict_file())
+    tokeniser.initialized = True
+
+    def segment(text: str) -> list[str]:
+        return [word for word in tokeniser.cut(text) if not word.isspace()]
+
+    return Segmenter("jieba", version("jieba"), segment)
 
 
-# ----------------------------------------------------------------------------
-# Segmenters whose models are installed apart from Gardenpath: spaCy and pkuseg.
-#
-# Nothing is downloaded here. Models of spaCy are Python packages; a path is not accepted, because
-# a folder of a model may name code that is run when it is loaded.
+def _nltk() -> Segmenter:
+    """English words by the rules of the Penn Treebank, which need no data.
+
+    NLTK writes straight quotes as the Treebank does; here they are put back, so that the words are
+    those of the text.
+    """
+
+    def segment(text: str) -> list[str]:
+        # Imported here because NLTK takes a second to load.
+        from nltk.tokenize.destructive import NLTKWordTokenizer
+
+        joined = " ".join(text.split())
+        return list(restored(joined, NLTKWordTokenizer().tokenize(joined)))
+
+    return Segmenter("nltk", version("nltk"), segment)
 
 
-DEFAULT_SPACY_MODEL = "zh_core_web_sm"
-DEFAULT_PKUSEG_MODEL = "spacy_ontonotes"
+# Models of spaCy are Python packages; a path is not accepted, because a folder of a model may name
+# code that is run when it is loaded.
+_DEFAULT_SPACY_MODEL = "zh_core_web_sm"
+_DEFAULT_PKUSEG_MODEL = "spacy_ontonotes"
 _PACKAGE = re.compile(r"[a-z]\w*", re.ASCII)
 
 
-class SpacySegmenter:
-    """Words as the tokeniser of a model of spaCy divides them: ``spacy:zh_core_web_sm``."""
+def _spacy(model: str) -> Segmenter:
+    """Words as the tokeniser of a model of spaCy divides them."""
+    import spacy
 
-    def __init__(self, model: str = "") -> None:
-        self._model = model or DEFAULT_SPACY_MODEL
-        self.name = f"spacy:{self._model}"
-        if problem := spacy_problem(self._model):
-            raise GardenpathError(problem)
-        import spacy
+    loaded: Any = spacy.load(model)
 
-        self._spacy: Any = spacy.load(self._model)
+    def segment(text: str) -> list[str]:
+        return [word for token in loaded.make_doc(text) for word in token.text.split()]
 
-    @cached_property
-    def version(self) -> str:
-        """Versions of spaCy and of the model."""
-        return f"{_version('spacy')}, model {_version(self._model.replace('_', '-'))}"
-
-    def segment(self, text: str) -> list[str]:
-        """Return the words of a text."""
-        found = (word for token in self._spacy.make_doc(text) for word in token.text.split())
-        return list(found)
+    versions = f"{_version('spacy')}, model {_version(model.replace('_', '-'))}"
+    return Segmenter(f"spacy:{model}", versions, segment)
 
 
-class PkusegSegmenter:
-    """Chinese words by pkuseg, as spaCy uses it: ``pkuseg:spacy_ontonotes``."""
+def _pkuseg(model: str) -> Segmenter:
+    """Chinese words by pkuseg, as spaCy uses it."""
+    import spacy_pkuseg
 
-    def __init__(self, model: str = "") -> None:
-        self._model = model or DEFAULT_PKUSEG_MODEL
-        self.name = f"pkuseg:{self._model}"
-        if problem := pkuseg_problem(self._model):
-            raise GardenpathError(problem)
-        import spacy_pkuseg
+    # A folder that exists is never downloaded.
+    loaded: Any = spacy_pkuseg.pkuseg(model_name=str(_pkuseg_folder(model)))
 
-        # A folder that exists is never downloaded.
-        self._pkuseg: Any = spacy_pkuseg.pkuseg(model_name=str(_pkuseg_folder(self._model)))
+    def segment(text: str) -> list[str]:
+        return [word for part in text.split() for word in loaded.cut(part)]
 
-    @cached_property
-    def version(self) -> str:
-        """Version of the program."""
-        return _version("spacy-pkuseg")
-
-    def segment(self, text: str) -> list[str]:
-        """Return the words of a text."""
-        return [word for part in text.split() for word in self._pkuseg.cut(part)]
-
-
-def spacy_problem(model: str) -> str:
-    """Return why a model of spaCy cannot be used; empty if it can."""
-    if not _PACKAGE.fullmatch(model):
-        return f"segmenter=spacy:{model}: name an installed model, such as {DEFAULT_SPACY_MODEL}"
-    if find_spec("spacy") is None:
-        return "segmenter=spacy needs the package spacy: pip install spacy"
-    if find_spec(model) is None:
-        return f"segmenter=spacy:{model} needs its model: python -m spacy download {model}"
-    return ""
-
-
-def pkuseg_problem(model: str) -> str:
-    """Return why a model of pkuseg cannot be used; empty if it can."""
-    if not _PACKAGE.fullmatch(model):
-        return f"segmenter=pkuseg:{model}: name a model, such as {DEFAULT_PKUSEG_MODEL}"
-    if find_spec("spacy_pkuseg") is None:
-        return "segmenter=pkuseg needs the package spacy-pkuseg: pip install spacy-pkuseg"
-    folder = _pkuseg_folder(model)
-    if not folder.is_dir():
-        return (
-            f"segmenter=pkuseg:{model} needs its model in {folder}: download it from the releases "
-            "of https://github.com/explosion/spacy-pkuseg and unpack it there"
-        )
-    return ""
+    return Segmenter(f"pkuseg:{model}", _version("spacy-pkuseg"), segment)
 
 
 def _pkuseg_folder(model: str) -> Path:
-    home = os.environ.get("PKUSEG_HOME") or Path.home() / ".pkuseg"
-    return Path(home) / model
+    return Path(os.environ.get("PKUSEG_HOME") or Path.home() / ".pkuseg") / model
 
 
 def _version(package: str) -> str:
@@ -232,144 +187,16 @@ def _version(package: str) -> str:
         return "unknown"
 
 
-# ----------------------------------------------------------------------------
-# English words by the rules of the Penn Treebank, as NLTK's ``word_tokenize`` has them.
-#
-# The rules need no data. NLTK writes straight quotes as the Treebank does; here they are put back,
-# so that the words are those of the text.
-
-
-_QUOTES = ("``", "''")
-_STRAIGHT = ('"', "''", "``")
-
-
-class NltkSegmenter:
-    """Words and punctuation of an English sentence."""
-
-    name = "nltk"
-
-    @cached_property
-    def version(self) -> str:
-        """Version of NLTK."""
-        return version("nltk")
-
-    @cached_property
-    def _tokeniser(self) -> Any:
-        # Imported here because NLTK takes a second to load.
-        from nltk.tokenize.destructive import NLTKWordTokenizer
-
-        return NLTKWordTokenizer()
-
-    def segment(self, text: str) -> list[str]:
-        """Return the words of a sentence."""
-        joined = " ".join(text.split())
-        return list(restored(joined, self._tokeniser.tokenize(joined)))
-
-
-def restored(text: str, tokens: Sequence[str]) -> Iterator[str]:
-    """Yield the pieces of a text that tokens stand for; quotes may be written differently there.
-
-    From a token on that does not occur in the text, the rest is divided at blanks.
-    """
-    position = 0
-    for token in tokens:
-        position += text[position : position + 1].isspace()
-        forms = (token, *_STRAIGHT) if token in _QUOTES else (token,)
-        found = next((one for one in forms if one and text.startswith(one, position)), None)
-        if found is None:
-            break
-        yield found
-        position += len(found)
-    yield from text[position:].split()
-
-
-def treebank_quotes(text: str, words: Sequence[str]) -> list[str]:
-    """Write the straight quotes among the words of a text as the Penn Treebank does.
-
-    A quote opens at the beginning of the text, after a blank and after an opening bracket.
-    """
-    found = []
-    position = 0
-    for word in words:
-        while position < len(text) and text[position].isspace():
-            position += 1
-        before = text[position - 1 : position] if position else " "
-        if word == '"':
-            opens = before.isspace() or before in "([{"
-            found.append(_QUOTES[0] if opens else _QUOTES[1])
-        else:
-            found.append({"“": _QUOTES[0], "”": _QUOTES[1]}.get(word, word))
-        position += len(word)
-    return found
-
-
-# ----------------------------------------------------------------------------
-# Segmenters without a dictionary: every character a word, or words between blanks.
-
-
-# Latin words, numbers and names such as e-mail, 2.5 and Ph.D, else single characters.
+# Latin words, numbers and names such as e-mail, 2.5 and Ph.D, else single characters. Words of
+# Latin letters keep their hyphens and inner full stops, because the blank that separates them would
+# change the text.
 _CHARACTERS = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\S")
 
-
-class CharacterSegmenter:
-    """Every character is a word, except that what is written in Latin letters and digits is one.
-
-    Such words keep their hyphens and inner full stops, because the blank that separates words of
-    Latin letters would change the text.
-    """
-
-    name = "characters"
-    version = ""
-
-    def segment(self, text: str) -> list[str]:
-        """Return the characters of a text."""
-        return _CHARACTERS.findall(text)
-
-
-class WhitespaceSegmenter:
-    """Words are separated by blanks already."""
-
-    name = "whitespace"
-    version = ""
-
-    def segment(self, text: str) -> list[str]:
-        """Return what stands between blanks."""
-        return text.split()
-
-
-# ----------------------------------------------------------------------------
-# Segmenters divide text into words, and are chosen by name.
-#
-# A segmenter never changes the text: its words, joined, are the text without its blanks.
-# ``version`` is that of the program that decides where words end, and empty if a rule of ours
-# does. Both stand in results, because other words have other probabilities.
-
-
-class Segmenter(Protocol):
-    """Divides text into words."""
-
-    @property
-    def name(self) -> str:
-        """The name by which settings choose it."""
-
-    @property
-    def version(self) -> str:
-        """Version of the program that divides the text; empty for a rule of ours."""
-
-    def segment(self, text: str) -> list[str]:
-        """Return the words of a text, without blanks."""
-
-
 SEGMENTERS: Mapping[str, Callable[[], Segmenter]] = {
-    "characters": CharacterSegmenter,
-    "whitespace": WhitespaceSegmenter,
-    "jieba": JiebaSegmenter,
-    "nltk": NltkSegmenter,
-}
-# Segmenters of which there are several models, written ``spacy:zh_core_web_sm``.
-MODEL_SEGMENTERS: Mapping[str, Callable[[str], Segmenter]] = {
-    "spacy": SpacySegmenter,
-    "pkuseg": PkusegSegmenter,
+    "characters": lambda: Segmenter("characters", "", _CHARACTERS.findall),
+    "whitespace": lambda: Segmenter("whitespace", "", str.split),
+    "jieba": _jieba,
+    "nltk": _nltk,
 }
 
 
@@ -382,24 +209,104 @@ def segmenter_named(name: str) -> Segmenter:
     if problem := segmenter_problem(name):
         raise GardenpathError(problem)
     kind, _, model = name.partition(":")
-    return MODEL_SEGMENTERS[kind](model) if kind in MODEL_SEGMENTERS else SEGMENTERS[name]()
+    if kind == "spacy":
+        return _spacy(model or _DEFAULT_SPACY_MODEL)
+    if kind == "pkuseg":
+        return _pkuseg(model or _DEFAULT_PKUSEG_MODEL)
+    return SEGMENTERS[name]()
 
 
 def segmenter_problem(name: str) -> str:
     """Return why a segmenter cannot be used, before its data are loaded; empty if it can."""
     kind, _, model = name.partition(":")
     if kind == "spacy":
-        return spacy_problem(model or DEFAULT_SPACY_MODEL)
+        return _spacy_problem(model or _DEFAULT_SPACY_MODEL)
     if kind == "pkuseg":
-        return pkuseg_problem(model or DEFAULT_PKUSEG_MODEL)
+        return _pkuseg_problem(model or _DEFAULT_PKUSEG_MODEL)
     if name not in SEGMENTERS:
-        return f"unknown segmenter {name!r}; {nearest(name, [*SEGMENTERS, *MODEL_SEGMENTERS])}"
+        return f"unknown segmenter {name!r}; {nearest(name, [*SEGMENTERS, 'spacy', 'pkuseg'])}"
     return jieba_problem() if name == "jieba" else ""
+
+
+def jieba_problem() -> str:
+    """Return why jieba cannot be used; empty if it can."""
+    if find_spec("jieba") is not None:
+        return ""
+    return "segmenter=jieba needs the package jieba: pip install 'gardenpath[annotate]'"
+
+
+def _spacy_problem(model: str) -> str:
+    if not _PACKAGE.fullmatch(model):
+        return f"segmenter=spacy:{model}: name an installed model, such as {_DEFAULT_SPACY_MODEL}"
+    if find_spec("spacy") is None:
+        return "segmenter=spacy needs the package spacy: pip install spacy"
+    if find_spec(model) is None:
+        return f"segmenter=spacy:{model} needs its model: python -m spacy download {model}"
+    return ""
+
+
+def _pkuseg_problem(model: str) -> str:
+    if not _PACKAGE.fullmatch(model):
+        return f"segmenter=pkuseg:{model}: name a model, such as {_DEFAULT_PKUSEG_MODEL}"
+    if find_spec("spacy_pkuseg") is None:
+        return "segmenter=pkuseg needs the package spacy-pkuseg: pip install spacy-pkuseg"
+    folder = _pkuseg_folder(model)
+    if folder.is_dir():
+        return ""
+    return (
+        f"segmenter=pkuseg:{model} needs its model in {folder}: download it from the releases "
+        "of https://github.com/explosion/spacy-pkuseg and unpack it there"
+    )
 
 
 def segmenter_label(segmenter: Segmenter) -> str:
     """Return name and version, as they stand in results: ``jieba 0.42.1``."""
     return f"{segmenter.name} {segmenter.version}".strip()
+
+
+# ----------------------------------------------------------------------------
+# Quotation marks, in the text and as the Penn Treebank writes them.
+
+
+_QUOTES = ("``", "''")
+_STRAIGHT = ('"', "''", "``")
+
+
+def restored(text: str, tokens: Sequence[str]) -> Iterator[str]:
+    """Yield the pieces of a text that tokens stand for; quotes may be written differently there.
+
+    From a token on that does not occur in the text, the rest is divided at blanks.
+    """
+    position = 0
+    for token in tokens:
+        position += text[position : position + 1].isspace()
+        forms = (token, *_STRAIGHT) if token in _QUOTES else (token,)
+        form = next((form for form in forms if form and text.startswith(form, position)), None)
+        if form is None:
+            break
+        yield form
+        position += len(form)
+    yield from text[position:].split()
+
+
+def treebank_quotes(text: str, words: Sequence[str]) -> list[str]:
+    """Write the straight quotes among the words of a text as the Penn Treebank does.
+
+    A quote opens at the beginning of the text, after a blank and after an opening bracket.
+    """
+    written = []
+    position = 0
+    for word in words:
+        while position < len(text) and text[position].isspace():
+            position += 1
+        before = text[position - 1 : position] if position else " "
+        if word == '"':
+            opens = before.isspace() or before in "([{"
+            written.append(_QUOTES[0] if opens else _QUOTES[1])
+        else:
+            written.append({"“": _QUOTES[0], "”": _QUOTES[1]}.get(word, word))
+        position += len(word)
+    return written
 
 
 # ----------------------------------------------------------------------------
@@ -453,26 +360,25 @@ class WritingStyle:
             return [(word, place) for place, chunk in enumerate(cased) for word in segment(chunk)]
         if not self.splits_punctuation or _is_divided(cased):
             return [(chunk, place) for place, chunk in enumerate(cased)]
-        last = len(cased) - 1
-        found = [
+        words = [
             (word, place)
             for place, chunk in enumerate(cased)
-            for word in self._parts(chunk, is_last=place == last)
+            for word in self._parts(chunk, is_last=place == len(cased) - 1)
         ]
-        return self._quoted(found) if self.has_treebank_quotes else found
+        return self._quoted(words) if self.has_treebank_quotes else words
 
     def _parts(self, chunk: str, *, is_last: bool) -> tuple[str, ...]:
         if self.keeps(chunk):
             return (chunk,)
         if any(mark in chunk for mark in CHINESE_MARKS) and has_han(chunk):
-            return chinese_parts(chunk)
+            return tuple(_MARKS_OR_WORDS.findall(chunk))
         return english_parts(chunk, is_last, self.splits_clitics)
 
     def _segmenter(self, chunks: Sequence[str], source: Source) -> str | None:
         """Return what divides a sentence; refuse Chinese without blanks if nothing does."""
         if self.segmenter is not None and any(map(has_han, chunks)):
             return self.segmenter
-        has_blanks = len(chunks) > 1 or han_count(chunks[0]) < 2
+        has_blanks = len(chunks) > 1 or len(_HAN.findall(chunks[0])) < 2
         if has_blanks or self.keeps(chunks[0]):
             return None
         if self.without_blanks is None:
@@ -487,13 +393,13 @@ class WritingStyle:
     def _quoted(self, words: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
         """Write double quotation marks as the Penn Treebank does."""
         is_open = False
-        found = []
+        quoted = []
         for word, place in words:
             if word in ('"', "“", "”"):
                 is_open = word == "“" or (word == '"' and not is_open)
                 word = OPENING_QUOTE if is_open else CLOSING_QUOTE
-            found.append((word, place))
-        return found
+            quoted.append((word, place))
+        return quoted
 
 
 def _is_divided(chunks: Sequence[str]) -> bool:

@@ -1,8 +1,10 @@
-"""Fine-grained classes for out-of-vocabulary words.
+"""Vocabularies, one per corpus and shared by all models trained on it, and unknown words.
 
-English classes follow the signatures of the Berkeley parser (suffix, capitals, digits, hyphens);
-Chinese classes use script, length and the last character. A class is written ``<unk-…>`` with its
-features from general to specific; dropping the last feature gives the next coarser class.
+Used by everything that turns words into numbers. Ids are those of the special symbols first, then
+of the unknown-word classes, then of the words. Words seen fewer than ``min_count`` times in the
+training split are replaced by their class. Vocabularies are stored as JSON and identified by a
+hash; the same words must always have the same ids. Settings import this module, so NumPy is loaded
+when it is needed.
 """
 
 from __future__ import annotations
@@ -21,6 +23,14 @@ from gardenpath.store.files import fingerprint, write_json
 
 if TYPE_CHECKING:
     from gardenpath.data.arrays import Bools
+
+# ----------------------------------------------------------------------------
+# Fine-grained classes for unknown words.
+#
+# English classes follow the signatures of the Berkeley parser (suffix, capitals, digits, hyphens);
+# Chinese classes use script, length and the last character. A class is written ``<unk-…>`` with
+# its features from general to specific; dropping the last feature gives the next coarser class.
+
 
 UNKNOWN = "<unk>"
 
@@ -118,11 +128,7 @@ def _chinese_features(word: str) -> list[str]:
 
 
 # ----------------------------------------------------------------------------
-# Vocabularies, one per corpus, shared by all models trained on it.
-#
-# Ids are assigned to the special symbols first, then to the unknown-word classes, then to the
-# words. Words seen fewer than ``min_count`` times in the training split are replaced by their
-# class. Vocabularies are stored as JSON and identified by a hash.
+# Vocabularies.
 
 
 # Raise it whenever models see other units for the same words, with the same vocabulary.
@@ -173,10 +179,10 @@ class Vocabulary:
 
         if self.subword_hash is None:
             return np.zeros(len(self.tokens), dtype=bool)
-        found = [not token.startswith(WORD_MARK) for token in self.tokens]
-        found[: len(SPECIALS)] = [False] * len(SPECIALS)
-        found[UNKNOWN_ID] = WORD_MARK in self.ids
-        return np.array(found)
+        continues = np.array([not token.startswith(WORD_MARK) for token in self.tokens])
+        continues[: len(SPECIALS)] = False
+        continues[UNKNOWN_ID] = WORD_MARK in self.ids
+        return continues
 
     @property
     def continuations(self) -> Bools | None:
@@ -255,7 +261,7 @@ class Vocabulary:
 
 
 def _list_of(kind: type[Element], content: Any) -> tuple[Element, ...]:
-    if not isinstance(content, list) or not all(type(one) is kind for one in content):
+    if not isinstance(content, list) or not all(type(item) is kind for item in content):
         raise ValueError(f"expected a list of {kind.__name__}")
     return tuple(content)
 

@@ -22,9 +22,9 @@ from gardenpath.eval.perplexity import PerplexityRow
 from gardenpath.eval.report.means import accuracies, accuracy_difference, bit_means, in_numbers
 from gardenpath.eval.statistics.analysis import AnalysisResult, load_analyses, own_analysis
 from gardenpath.eval.statistics.answering import run_analysis, why_not_weighted
+from gardenpath.eval.statistics.answers import ALPHA, is_significant
 from gardenpath.eval.statistics.formulas import Correction, Weighting
 from gardenpath.eval.statistics.rscript import write_result
-from gardenpath.eval.statistics.wording import ALPHA, is_significant
 from gardenpath.eval.suites.library import Chain, modifier_orders
 from gardenpath.eval.suites.outcomes import (
     MIN_ITEMS,

@@ -20,7 +20,7 @@ import pandas as pd
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import StatisticsError
 from gardenpath.eval.means import NORMAL, Interval, normal_interval
-from gardenpath.eval.statistics import wording
+from gardenpath.eval.statistics import answers as wording
 from gardenpath.eval.statistics.analysis import (
     ANY_EFFECT,
     RESIDUAL,

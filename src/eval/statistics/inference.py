@@ -27,7 +27,7 @@ from scipy.stats import t as student
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import StatisticsError
 from gardenpath.eval.means import LEVEL, NORMAL, Interval
-from gardenpath.eval.statistics import wording
+from gardenpath.eval.statistics import answers as wording
 from gardenpath.eval.statistics.formulas import Correction, WithinMethod
 
 CORRECTION_NAMES: dict[Correction, str] = {

@@ -21,8 +21,7 @@ import numpy as np
 from scipy.special import expit, gammaln
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.statistics.design import Design
-from gardenpath.eval.statistics.factors import Factor
+from gardenpath.eval.statistics.design import Design, Factor
 
 _NEWTON_STEPS = 200
 # The Newton decrement bounds the distance of the penalised deviance from its minimum. The error of

@@ -34,7 +34,7 @@ from gardenpath.data.arrays import Ints
 from gardenpath.errors import DivergedError, RunError, TrainingStoppedError
 from gardenpath.models.weights import LOWER_RATE, has_finite_weights
 from gardenpath.store.files import sha256_of, whole_file, write_text
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.run_folder import CHECKPOINT_FILE, DIVERGED_FOLDER, RunFolder
 
 _SEAL = b"gardenpath sha256 "
 _COMMENT = len(_SEAL) + 64
@@ -213,7 +213,7 @@ class DivergenceGuard(Callback):
             raise self._diverged(trainer, seen, f"{_SHOWN[seen.split]} loss is {loss}")
 
     def _diverged(self, trainer: pl.Trainer, seen: SeenLoss, problem: str) -> DivergedError:
-        path = self._folder.diverged_path / "batch.safetensors"
+        path = self._folder / DIVERGED_FOLDER / "batch.safetensors"
         # All processes of a training see the same loss; the first one writes its share.
         if trainer.is_global_zero:
             _save_batch(trainer, seen, path)
@@ -420,7 +420,7 @@ class ResumePoint(Checkpoint):
     def __init__(
         self, folder: RunFolder, *, every_steps: int, guard: DivergenceGuard, stop: StopSignals
     ) -> None:
-        self._path = folder.checkpoint_path
+        self._path = folder / CHECKPOINT_FILE
         self._every_steps = every_steps
         self._guard = guard
         self._stop = stop

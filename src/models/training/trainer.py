@@ -38,7 +38,7 @@ from gardenpath.models.training.checkpoints import (
 from gardenpath.models.training.distributed import ALONE, Placement, lightning_arguments, summed
 from gardenpath.models.training.settings import OptimiserSettings, TrainerSettings
 from gardenpath.models.weights import save_weights
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.run_folder import CHECKPOINT_FILE, METRICS_FILE, WEIGHTS_FILE, RunFolder
 from gardenpath.store.tables import write_table
 from gardenpath.util import is_parallel_job
 
@@ -115,7 +115,8 @@ def train_network(
     among several processes, which must be connected already, all of them call this function, and
     the first one writes.
     """
-    checkpoint = folder.checkpoint_path if resume and folder.checkpoint_path.exists() else None
+    last = folder / CHECKPOINT_FILE
+    checkpoint = last if resume and last.exists() else None
     module.step_limit = settings.max_steps
     # A progress bar would clutter log files, and those of parallel jobs would mix.
     progress = settings.progress and Console().is_terminal and not is_parallel_job()
@@ -186,7 +187,7 @@ class BestWeights(Callback):
         if trainer.state.fn == "fit" and loss < self._best:
             self._best = loss
             if trainer.is_global_zero:
-                save_weights(pl_module.network, self._folder.weights_path)
+                save_weights(pl_module.network, self._folder / WEIGHTS_FILE)
 
     def state_dict(self) -> dict[str, Any]:
         return {"best": self._best}
@@ -225,7 +226,7 @@ class EpochMetrics(Callback):
         }
         self._rows.append(row)
         if trainer.is_global_zero:
-            write_table(self._folder.metrics_path, self._rows)
+            write_table(self._folder / METRICS_FILE, self._rows)
             log.info(
                 "%s: %s: train loss %.4f, validation loss %.4f (%.1f s)", self._folder.path,
                 epoch_text(trainer.current_epoch, trainer.max_epochs).lower(),

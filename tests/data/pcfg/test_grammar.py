@@ -16,6 +16,7 @@ from tests.data.pcfg_tools import (
     SHIPPED,
     derivations,
     draw_with_log_prob,
+    expected_length,
     expected_word_counts,
     grammar_of,
     sentence_probabilities,
@@ -38,7 +39,7 @@ def test_finite_grammar_against_enumeration(text: str) -> None:
     grammar = grammar_of(text)
     found = derivations(grammar, depth=8)
     assert sum(p for _, p in found) == pytest.approx(1.0, abs=1e-12)
-    assert grammar.expected_length == pytest.approx(sum(p * len(words) for words, p in found))
+    assert expected_length(grammar) == pytest.approx(sum(p * len(words) for words, p in found))
     entropy = -sum(p * math.log2(p) for _, p in found)
     assert grammar.derivation_entropy_bits == pytest.approx(entropy, abs=1e-12)
 
@@ -48,7 +49,7 @@ def test_recursive_grammar_against_sampling(text: str) -> None:
     grammar, generator = grammar_of(text), random.Random(5)
     drawn = [draw_with_log_prob(grammar, generator) for _ in range(20_000)]
     for exact, samples in (
-        (grammar.expected_length, [len(words) for words, _ in drawn]),
+        (expected_length(grammar), [len(words) for words, _ in drawn]),
         (grammar.derivation_entropy_bits, [-log_prob / math.log(2) for _, log_prob in drawn]),
     ):
         error = np.std(samples) / math.sqrt(len(samples))
@@ -59,7 +60,7 @@ def test_recursive_grammar_against_sampling(text: str) -> None:
 def test_geometric_lengths() -> None:
     """S -> S A {p} | A has 1 / (1 - p) words and as many coin flips on average."""
     grammar = grammar_of("%start S\nS -> S A {3} | A {1}\nA : a\n")
-    assert grammar.expected_length == pytest.approx(4.0)
+    assert expected_length(grammar) == pytest.approx(4.0)
     flip = -(0.75 * math.log2(0.75) + 0.25 * math.log2(0.25))
     assert grammar.derivation_entropy_bits == pytest.approx(4.0 * flip)
 

@@ -18,7 +18,13 @@ from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.errors import InputError, MissingCorpusError, TreeError
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.train import TrainSettings
-from tests.data.pcfg_tools import SHIPPED, SlowModel, assert_one_tree_each, expected_word_counts
+from tests.data.pcfg_tools import (
+    SHIPPED,
+    SlowModel,
+    assert_one_tree_each,
+    expected_length,
+    expected_word_counts,
+)
 
 WITH_POS = "(S (NP (DT the) (JJ hungry) (NN cat)) (VP (VBZ meows)))\n(NP (NN cat))\n"
 WITHOUT_POS = "(S (NP the hungry cat) (VP meows))\n(NP cat)\n"
@@ -282,7 +288,7 @@ def surprisal_of_last(prefix: str) -> float:
 def test_the_grammar_is_small() -> None:
     assert len(grammar().words) < 70
     assert len(grammar().categories) < 80
-    assert 6 < grammar().expected_length < 10
+    assert 6 < expected_length(grammar()) < 10
 
 
 def test_every_sentence_has_one_tree() -> None:

@@ -325,6 +325,7 @@ def test_lists_of_documents() -> None:
     assert partitions_of("* early\n## a\n- x\n\n ## no\n## b\n", path="p") == {"a": ["x"], "b": []}
 
 
+@pytest.mark.slow
 def test_the_release(reference_data: Path, tmp_path: Path) -> None:
     """Counts of the release, and settings as users write them."""
     archive = reference_data / "corpora" / "gum" / "gum_const.tar.gz"
@@ -360,7 +361,7 @@ REPOSITORY = Path(__file__).parents[3]
 READ_WITHOUT_DATA = """
 import nltk
 nltk.data.path.clear()
-from gardenpath.data.readers.nltk_corpora import {reader}
+from gardenpath.data.readers.treebanks import {reader}
 from gardenpath.errors import MissingCorpusError
 try:
     list({reader}(root={root!r}).read("train"))

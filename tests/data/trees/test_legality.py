@@ -38,10 +38,9 @@ from gardenpath.data.trees.legality import (
     top_down,
 )
 from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word, parse_tree
-from tests.data import reference_trees
-from tests.data.derivations import all_trees, kinds, rebuild
+from tests import tree_samples as reference_trees
 from tests.data.strategies import deep_tree, trees
-from tests.tree_samples import STRATEGIES, actions_of
+from tests.tree_samples import STRATEGIES, actions_of, all_trees, kinds, rebuild
 
 
 def nested(tree: Tree) -> object:
@@ -91,6 +90,7 @@ def assert_all_come_back(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
         yield sentence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "size"), reference_trees.TREEBANKS.items())
 def test_every_reference_tree_comes_back(reference_data: Path, name: str, size: int) -> None:
     """As annotated, and as cleaned."""
@@ -218,6 +218,7 @@ def test_every_step_of_a_tree_is_legal(strategy: Strategy, tree: Tree) -> None:
     assert_all_legal(tree, strategy, words_left=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", reference_trees.TREEBANKS)
 def test_every_short_reference_tree_is_legal(reference_data: Path, name: str) -> None:
     shapes = set()

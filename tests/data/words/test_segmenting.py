@@ -163,14 +163,15 @@ def test_jieba_reads_and_writes_no_temporary_files(
 ) -> None:
     (tmp_path / "jieba.cache").write_bytes(b"anything that others may write")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert jieba_segmenter.JiebaSegmenter().segment("图书馆") == ["图书馆"]
+    assert SEGMENTERS["jieba"]().segment("图书馆") == ["图书馆"]
     assert [path.name for path in tmp_path.iterdir()] == ["jieba.cache"]
     assert (tmp_path / "jieba.cache").read_bytes() == b"anything that others may write"
 
 
+@pytest.mark.usefixtures("_forgotten")
 def test_unknown_names_and_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(GardenpathError, match="did you mean 'characters'"):
         segmenter_named("character")
     monkeypatch.setattr(jieba_segmenter, "find_spec", lambda name: None)
     with pytest.raises(GardenpathError, match=r"pip install 'gardenpath\[annotate\]'"):
-        jieba_segmenter.JiebaSegmenter()
+        segmenter_named("jieba")

@@ -31,6 +31,7 @@ from gardenpath.eval.published.importing import Imported
 from gardenpath.eval.published.tables import import_tables
 from gardenpath.eval.suites.library import load_suites
 from gardenpath.studies.layouts import import_mandarin, import_reflexives, import_suppression
+from tests.tiers import slow_but_first
 
 # The most permissive settings: the damages below are refused even with them.
 LENIENT = PairingRules(reworded=1.0, misplaced=1000)
@@ -394,6 +395,7 @@ DAMAGES: dict[str, tuple[str, Damage, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copy", _IMPORTS, indirect=True)
 def test_files_without_damage_are_accepted(copy: Path, request: pytest.FixtureRequest) -> None:
     study = request.node.callspec.params["copy"]
@@ -405,7 +407,9 @@ def _cases() -> list[object]:
 
 
 @pytest.mark.parametrize(("copy", "name"), _cases(), indirect=["copy"])
-@pytest.mark.parametrize("rules", [PairingRules(), LENIENT], ids=["strict", "lenient"])
+@pytest.mark.parametrize(
+    "rules", slow_but_first([PairingRules(), LENIENT]), ids=["strict", "lenient"]
+)
 def test_damage_is_refused(copy: Path, name: str, rules: PairingRules) -> None:
     study, damage, message = DAMAGES[name]
     damage(copy)

@@ -19,7 +19,7 @@ from gardenpath.eval.published.pairing import (
     wording_digest,
 )
 from gardenpath.eval.suites.suite import Item, Suite, Variant
-from tests.eval.suites.samples import cats_suite
+from tests.eval.suites.suite_samples import cats_suite
 
 PATH = Path("table.tsv")
 

@@ -29,9 +29,9 @@ from gardenpath.eval.suites.syntaxgym import load_syntaxgym
 from gardenpath.eval.suites.yaml_suites import load_compact
 from gardenpath.eval.surprisal.tables import RunHeader, TableHeader, rows_of, write_surprisals
 from gardenpath.runs.suite_tables import suite_tables
-from tests.eval.published import form_samples
-from tests.eval.published.form_samples import Scores
-from tests.eval.suites.samples import cats_suite
+from tests.eval.published import samples as form_samples
+from tests.eval.published.samples import Scores
+from tests.eval.suites.suite_samples import cats_suite
 
 _SUITE = """\
 name: mine

@@ -119,6 +119,7 @@ def test_arrow_keys_move_from_item_to_item(shown: Browser, report: Path) -> None
     assert shown.run(item) == "2"
 
 
+@pytest.mark.slow
 def test_the_address_has_the_state_of_the_explorer(shown: Browser, report: Path) -> None:
     shown.open(report)
     assert shown.run("location.hash") == "", "a page that nobody has touched has a plain address"
@@ -143,6 +144,7 @@ def test_the_address_has_the_state_of_the_explorer(shown: Browser, report: Path)
     assert _state(shown) == before, "also if the address of an open page is changed"
 
 
+@pytest.mark.slow
 def test_an_address_of_something_else_does_no_harm(shown: Browser, report: Path) -> None:
     shown.open(report)
     plain = _state(shown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from gardenpath.eval import display
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures import style as fonts
 from gardenpath.eval.report.figures.all import PAGE_COLOURS
+from tests.eval.report.browser import Browser
 
 CSS = (fonts.ASSETS / "report.css").read_text(encoding="utf-8")
 SCHEMES = ("light", "dark", "print")
@@ -117,3 +119,36 @@ def test_print_without_colours_tells_models_and_series_apart() -> None:
     for plain, syntactic in ((display.SKY, display.BLUE), (display.ORANGE, display.VERMILLION)):
         assert contrast(_parts(plain), _parts(syntactic)) > 1.4
     assert len(set(map(str, style.DASHES))) == len(style.DASHES) >= 4
+
+
+# ----------------------------------------------------------------------------
+# Contrast of everything that a browser shows: texts of the page, letters and marks of figures.
+#
+# The contrast of WCAG depends on the luminance alone, so it is the same in greyscale print.
+
+
+# Colours that carry no information: lines of the grid, shading behind the critical region, paper.
+DECORATION = ("--grid", "--band", "--paper", "--page", "--line")
+
+SEEN = (Path(__file__).parent / "seen.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark", "print"])
+def test_all_that_is_seen_has_contrast(shown: Browser, report: Path, scheme: str) -> None:
+    shown.open(report, dark=scheme == "dark")
+    shown.run("(() => { for (const d of document.querySelectorAll('details')) d.open = true; })()")
+    if scheme == "print":
+        shown.page.emulate_media(media="print", color_scheme="light")
+    found, plain = shown.page.evaluate(SEEN, list(DECORATION))
+    shown.page.emulate_media(media="screen")
+    counts = {kind: sum(one[0] == kind for one in found) for kind in ("text", "mark")}
+    assert counts["text"] >= 10 and counts["mark"] >= 8, counts
+    faint = []
+    for kind, front, back, colour, sample in found:
+        if kind == "mark" and colour in plain:
+            continue
+        reached = contrast(tuple(front), tuple(back))
+        if reached < (4.5 if kind == "text" else 3.0):
+            faint.append(f"{kind} {sample!r}: {reached:.2f} ({front} on {back})")
+    assert not faint, "\n".join(faint)

@@ -23,16 +23,20 @@ from gardenpath.eval.report.content import Glossed, ReportContent, ReportedAnaly
 from gardenpath.eval.report.explorer import INFINITE, ExplorerLimits, explorer_data
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures.all import InlineFigures
-from gardenpath.eval.report.html import PAGE_TEMPLATES, ReportTable, cell_text, data_block, render
 from gardenpath.eval.report.page import (
     CHAPTERS,
     FOLDED,
+    PAGE_TEMPLATES,
+    ReportTable,
+    cell_text,
+    data_block,
     page,
     perplexity_tables,
+    render,
     summary_table,
     write_report,
 )
-from gardenpath.studies.report import STUDY_CHAPTERS
+from gardenpath.studies.compared import STUDY_CHAPTERS
 from tests.eval.report.browser import Browser, choose, downloaded
 from tests.eval.report.samples import NASTY
 
@@ -371,6 +375,7 @@ def test_infinite_surprisals_survive_the_way(content: str) -> None:
     assert INFINITE in values[1] and INFINITE not in values[0]
 
 
+@pytest.mark.slow
 def test_the_explorer_keeps_its_limits_and_says_so(study: ReportContent) -> None:
     limits = ExplorerLimits(items=1, items_with_parses=0, parses=1)
     data = explorer_data(study, limits)
@@ -463,6 +468,7 @@ def test_it_opens_without_errors(shown: Browser) -> None:
     assert shown.errors == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["table-perplexity-0", "table-summary", "table-analysis-0-0"])
 def test_folds_open_for_a_link_to_something_in_them(
     shown: Browser, report: Path, name: str
@@ -475,6 +481,7 @@ def test_folds_open_for_a_link_to_something_in_them(
     assert shown.run(is_seen), "also if the page is opened with it"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FOLDED)
 def test_folded_chapters_open_from_the_list_of_chapters(
     shown: Browser, report: Path, name: str
@@ -534,6 +541,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(
     assert shown.run("document.documentElement.scrollWidth") <= 390, "nor with all folds open"
 
 
+@pytest.mark.slow
 def test_every_picture_can_be_read_and_is_not_blank(shown: Browser, report: Path) -> None:
     """All figures and what the explorer draws, also in the dark."""
     for dark in (False, True):
@@ -642,6 +650,7 @@ def test_what_is_wide_shows_that_there_is_more(shown: Browser) -> None:
         assert shown.run(f"{box}.scrollWidth <= {box}.clientWidth"), table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_it_looks_like_something(shown: Browser, width: int, dark: bool) -> None:

@@ -17,7 +17,7 @@ from gardenpath.eval.search.beam import Beam, after_word, best, joined, root_bea
 from gardenpath.eval.search.protocol import ROOT_NODE, Work
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.settings import Unbiased, WordSync
-from tests.eval.search.naive_search import NaiveSearch
+from tests.eval.search.slow_search import NaiveSearch
 from tests.eval.search.test_result import assert_same, searches
 from tests.eval.search.toy_model import ToyModel, random_model, search
 
@@ -269,6 +269,7 @@ def test_a_failure_inside_a_word_loses_the_word() -> None:
         assert np.isnan(found.token_log_probs(3, with_word_ends=True)[2:]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_packed", [True, False])
 def test_an_unbiased_search_is_unbiased(is_packed: bool) -> None:
     limits: dict[str, Any] = {"max_open": 2, "max_consecutive": 2}

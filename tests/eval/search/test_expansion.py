@@ -12,8 +12,7 @@ import pytest
 from gardenpath.eval.search.protocol import Work
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.settings import WordSync
-from tests.eval.search.six_states import A, B, C, X, Y, Z, six_states
-from tests.eval.search.toy_model import search
+from tests.eval.search.toy_model import A, B, C, X, Y, Z, search, six_states
 
 EVERYTHING = WordSync(action_beam=100, word_beam=100, fast_track=1, max_open=100, max_consecutive=2)
 NARROW = replace(EVERYTHING, action_beam=2, word_beam=2)

@@ -22,7 +22,7 @@ from gardenpath.eval.search.result import (
     token_measures,
 )
 from gardenpath.eval.search.settings import Unbiased, WordSync
-from tests.eval.search.naive_search import Hypothesis, NaiveSearch, Word
+from tests.eval.search.slow_search import Hypothesis, NaiveSearch, WordOutcome
 from tests.eval.search.toy_model import ToyModel, random_model, search
 
 SENTENCES = st.lists(st.lists(st.integers(0, 2), max_size=3), min_size=1, max_size=2)
@@ -55,7 +55,7 @@ def searches(draw: st.DrawFn) -> WordSync:
     )
 
 
-def assert_same(found: SentenceResult, expected: list[Word], sentence: list[int]) -> None:
+def assert_same(found: SentenceResult, expected: list[WordOutcome], sentence: list[int]) -> None:
     """Prefixes, survivors and their derivations are the same, or both fail at the same word."""
     np.testing.assert_allclose(
         found.prefix_log_probs, [word.prefix_log_prob for word in expected], rtol=0, atol=1e-9
@@ -283,6 +283,7 @@ def by_hand(survivors: list[Hypothesis], before: list[Hypothesis]) -> dict[str, 
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [EVERYTHING_WORD_MEASURES, NARROW])
 @pytest.mark.parametrize("is_packed", [True, False])
 def test_measures_are_those_of_the_survivors(how: WordSync, is_packed: bool) -> None:
@@ -322,6 +323,7 @@ def lexical_and_structural(model: ToyModel) -> tuple[list[float], list[float]]:
     return lexical, structural
 
 
+@pytest.mark.slow
 def test_surprisal_is_structure_and_word() -> None:
     for seed in range(5):
         model = random_model(seed)

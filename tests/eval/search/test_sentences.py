@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from gardenpath.eval.search.protocol import Work
 from gardenpath.eval.search.scorer import MOST_GROUPS
 from gardenpath.eval.search.settings import WordSync
-from tests.eval.search.six_states import X, Y, Z, six_states
-from tests.eval.search.toy_model import random_model, search
+from tests.eval.search.toy_model import X, Y, Z, random_model, search, six_states
 
 HOW = WordSync(action_beam=6, word_beam=3, max_open=3, max_consecutive=2)
 JOBS = st.lists(st.lists(st.integers(0, 2), max_size=4), min_size=1, max_size=6)

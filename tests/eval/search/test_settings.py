@@ -45,6 +45,7 @@ def _coverages(run: Run, searches: Sequence[Unbiased], *, doubt: float) -> list[
     return [coverage_of(run, one, sentences, reference, range(1, 4)) for one in searches]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["english", "mandarin"])
 def test_intervals_cover_the_surprisals_of_a_toy_model(language: str, tmp_path: Path) -> None:
     train(*toy(tmp_path, f"data=toy_{language}", *SMALL))
@@ -59,6 +60,7 @@ def test_intervals_cover_the_surprisals_of_a_toy_model(language: str, tmp_path: 
     assert 0.75 < rough.ratio < 1.25 and 0.85 < fine.ratio < 1.15
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_surprisals_of_a_treebank_model(
     reference_data: Path, tmp_path: Path
 ) -> None:

@@ -1,10 +1,13 @@
-"""R, for tests that compare its numbers with ours."""
+"""R, for tests that compare its numbers with ours: one session runs all scripts of a process."""
 
 from __future__ import annotations
 
+import atexit
 import io
+import os
 import shutil
 import subprocess
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +20,36 @@ NEEDS_R = "needs R with lme4, lmerTest and readr"
 
 # Prints a data frame as r_table reads it.
 _PRINT = 'write.csv({}, stdout(), row.names = FALSE, na = "")'
+
+# Starting R and loading lme4 takes longer than most scripts. Each script has an environment of its
+# own and finds neither packages, options nor a working directory that another one left.
+_SESSION = """
+run <- function(script, output) {
+  attached <- search()
+  saved <- options()
+  here <- getwd()
+  on.exit({
+    sink()
+    options(saved)
+    setwd(here)
+    for (name in setdiff(search(), attached)) detach(name, character.only = TRUE)
+  })
+  scope <- new.env(parent = globalenv())
+  scope$commandArgs <- function(...) paste0("--file=", script)
+  sink(output)
+  for (expression in parse(script, keep.source = FALSE)) {
+    value <- withVisible(eval(expression, scope))
+    if (value$visible) print(value$value)
+  }
+  "done"
+}
+input <- file("stdin", "r")
+while (length(script <- readLines(input, n = 1)) > 0) {
+  output <- readLines(input, n = 1)
+  said <- tryCatch(run(script, output), error = conditionMessage)
+  cat(gsub("\\n", " ", said), "\\n", sep = "")
+}
+"""
 
 
 @cache
@@ -38,11 +71,39 @@ def require_r() -> str:
     return program
 
 
+@cache
+def _session(program: str, locale: str | None) -> subprocess.Popen[str]:
+    """R that reads names of scripts and of files for their output; ``locale`` is of its start."""
+    with tempfile.NamedTemporaryFile("w", suffix=".R", delete=False) as file:
+        file.write(_SESSION)
+    session = subprocess.Popen(
+        [program, file.name],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        encoding="utf-8",
+        errors="replace",
+    )
+
+    def end() -> None:
+        session.communicate()
+        Path(file.name).unlink()
+
+    atexit.register(end)
+    return session
+
+
 def run_script(path: Path) -> pd.DataFrame:
     """The table that a script prints; empty cells are missing, words are texts."""
-    done = subprocess.run([require_r(), str(path)], capture_output=True, encoding="utf-8")
-    assert done.returncode == 0, done.stderr
-    return pd.read_csv(io.StringIO(done.stdout), keep_default_na=False, na_values=[""])
+    session = _session(require_r(), os.environ.get("LC_ALL"))
+    printed = path.with_suffix(".printed")
+    assert session.stdin is not None and session.stdout is not None
+    session.stdin.write(f"{path.absolute()}\n{printed.absolute()}\n")
+    session.stdin.flush()
+    said = session.stdout.readline().strip()
+    assert said == "done", said or "R has ended"
+    text = printed.read_text(encoding="utf-8")
+    return pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""])
 
 
 def r_functions(*names: str) -> str:

@@ -30,8 +30,8 @@ from tests.eval.statistics.released import (
     wh_effects,
     wh_sentences,
 )
-from tests.eval.statistics.shipped import ANALYSES
-from tests.eval.statistics.study_tables import study_effects, study_items, study_sentences
+from tests.eval.statistics.tables import ANALYSES, study_effects, study_items, study_sentences
+from tests.tiers import slow_but_first
 
 MEANS = [name for name, analysis in ANALYSES.items() if analysis.test != "mixed"]
 MODELS = [name for name in ANALYSES if name not in MEANS]
@@ -92,6 +92,7 @@ def _check_numbers(
         assert is_near[~np.isnan(one)].all(), (column, one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*MEANS, "cousineau_morey", "masson_loftus", "bonferroni"])
 def test_means_and_their_intervals(
     tmp_path: Path, tables: dict[str, pd.DataFrame], name: str
@@ -117,7 +118,7 @@ def test_means_and_their_intervals(
     _check_numbers(ours, printed, columns)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", slow_but_first(MODELS, fast=3))
 def test_mixed_models(tmp_path: Path, tables: dict[str, pd.DataFrame], name: str) -> None:
     analysis = ANALYSES[name]
     analysis = dataclasses.replace(
@@ -130,6 +131,7 @@ def test_mixed_models(tmp_path: Path, tables: dict[str, pd.DataFrame], name: str
     _check_models(result, printed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correction", ["holm", "benjamini_hochberg"])
 def test_corrections(
     tmp_path: Path, tables: dict[str, pd.DataFrame], correction: Correction
@@ -168,6 +170,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_mixed_models(tmp_path: Path, tables: dict[str, pd.DataFrame], name: str) -> None:
     is_binomial = OTHERS[name].get("family") == "binomial"
@@ -184,6 +187,7 @@ def test_other_mixed_models(tmp_path: Path, tables: dict[str, pd.DataFrame], nam
     _check_models(result, printed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 def test_names_and_labels_that_r_would_misread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locale: str
@@ -357,6 +361,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("corpus", "kind", "pair", "numbers"), CELLS)
 def test_supervision(
     reference_data: Path, corpus: str, kind: str, pair: str, numbers: tuple[float, float, float]
@@ -391,6 +396,7 @@ def test_scripts_print_what_lme4_has_by_default(tmp_path: Path, reference_data: 
         assert row["p"] == pytest.approx(p, abs=0.6 * 10.0 ** -(4 if p < 0.01 else 2))
 
 
+@pytest.mark.slow
 def test_supervision_with_runs_nested_within_models(reference_data: Path) -> None:
     found = _answer_released(reference_data, "supervision")
     other = found.tables["robustness"].set_index(["corpus", "class", "architecture"])
@@ -478,6 +484,7 @@ MODIFIERS = {
 }
 
 
+@pytest.mark.slow
 def test_modifier_effects(reference_data: Path) -> None:
     result = _answer_released(reference_data, "modifier_effects")
     assert result.tables["fits"]["singular"].all()
@@ -631,6 +638,7 @@ def test_wh_effects(reference_data: Path) -> None:
             assert other == pytest.approx(expected * (modifier == "subject"), abs=6e-4)
 
 
+@pytest.mark.slow
 def test_contrasts_of_wh_effects(reference_data: Path) -> None:
     result = _answer_released(reference_data, "wh_contrasts")
     rows = result.estimates[result.estimates["model"] == "gulordava"]

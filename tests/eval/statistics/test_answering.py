@@ -31,15 +31,12 @@ from gardenpath.eval.statistics.analysis import (
     make_analysis,
 )
 from gardenpath.eval.statistics.answering import check_effect, precision_weights, run_analysis
-from gardenpath.eval.statistics.answers import ESTIMATE_COLUMNS, estimate_row
+from gardenpath.eval.statistics.answers import ESTIMATE_COLUMNS, estimate_row, p_value
 from gardenpath.eval.statistics.design import identifiable
 from gardenpath.eval.statistics.mixed import fit_mixed
 from gardenpath.eval.statistics.rscript import r_script, write_result
-from gardenpath.eval.statistics.wording import p_value
 from tests.eval.statistics.r_program import run_script
-from tests.eval.statistics.shipped import ANALYSES, FOLDER
-from tests.eval.statistics.study_tables import study_sentences
-from tests.eval.statistics.tables import effect_table, item_table
+from tests.eval.statistics.tables import ANALYSES, FOLDER, effect_table, item_table, study_sentences
 
 MODELS = {"lstm": 0.55, "rnng": 0.85, "transformer": 0.6, "plm": 0.6}
 
@@ -700,6 +697,7 @@ def test_the_script_has_the_same_weights(tmp_path: Path) -> None:
     assert "weights =" not in r_script(run_analysis(_analysis(weights="none"), _items()))
 
 
+@pytest.mark.slow
 def test_the_script_prints_our_estimates(tmp_path: Path) -> None:
     result = run_analysis(_analysis(), _items())
     write_result(tmp_path, result)

@@ -8,8 +8,7 @@ import pytest
 from gardenpath.eval.statistics.analysis import AnalysisResult, make_analysis
 from gardenpath.eval.statistics.answering import run_analysis
 from gardenpath.eval.suites.outcomes import USABLE
-from tests.eval.statistics.shipped import ANALYSES
-from tests.eval.statistics.tables import item_table
+from tests.eval.statistics.tables import ANALYSES, item_table
 
 
 def _supervision(table: pd.DataFrame) -> AnalysisResult:

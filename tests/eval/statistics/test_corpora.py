@@ -293,6 +293,7 @@ def test_toy_english_counts_are_those_of_a_slow_search() -> None:
     assert counts["than_clause"] == 0  # the grammar has none
 
 
+@pytest.mark.slow
 def test_penn_treebank_sample(nltk_root: str) -> None:
     sentences = PennTreebankSample(root=nltk_root).read("train")
     trees = [s.tree for s in itertools.islice(sentences, 700) if s.tree is not None]
@@ -308,6 +309,7 @@ def test_penn_treebank_sample(nltk_root: str) -> None:
     assert plain["transitive"] == pytest.approx(counts["transitive"], rel=0.15)
 
 
+@pytest.mark.slow
 def test_the_patterns_of_the_paper_on_the_whole_sample(nltk_root: str) -> None:
     """The published patterns, in tgrep, find these nodes; no trained model is needed."""
     reader = PennTreebankSample(root=nltk_root)

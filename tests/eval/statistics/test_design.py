@@ -215,6 +215,7 @@ def test_weights_must_be_positive() -> None:
         fit_mixed(FORMULA, table, family="gaussian", weights="w")
 
 
+@pytest.mark.slow
 def test_estimates_are_those_of_lme4(tmp_path: Path) -> None:
     table = _table()
     search = 'lmerControl(optimizer = "bobyqa", optCtrl = list(rhoend = 1e-9, maxfun = 1e5))'
@@ -401,6 +402,7 @@ LMER = f"lmerControl({SEARCH})"
 GLMER = f"family = binomial, control = glmerControl({SEARCH}, tolPwrss = {STRICT_TOLERANCE})"
 
 
+@pytest.mark.slow
 def test_the_likelihood_is_at_least_that_of_lme4(case: Case, tmp_path: Path) -> None:
     table = case.table[["outcome", "syntax", "modifier", "item", "seed"]]
     found = _r_fits(tmp_path, {"": f"glmer({OUTCOME}, d, {GLMER})"}, d=table)
@@ -441,6 +443,7 @@ def _call(formula: str) -> str:
     return f"glmer({formula}, d, {GLMER})" if "|" in formula else f"glm({formula}, binomial, d)"
 
 
+@pytest.mark.slow
 def test_hard_models_have_the_estimates_of_lme4(tmp_path: Path, hard_table: pd.DataFrame) -> None:
     """Only likelihoods are compared where lme4 is singular or stops too early.
 
@@ -488,6 +491,7 @@ def _two_slopes(seed: int) -> pd.DataFrame:
     return pd.DataFrame({"g": group, "h": row, "b": b, "o": outcomes})
 
 
+@pytest.mark.slow
 def test_flat_likelihoods_of_singular_models_are_no_failure(tmp_path: Path) -> None:
     """With an intercept of no variance, θ may turn without any change of the likelihood."""
     formula, seeds = "o ~ b + (1 + b | g) + (1 | h)", range(6)

@@ -6,8 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gardenpath.eval.statistics.design import Design, build_design
-from gardenpath.eval.statistics.factors import ArrowPattern, DensePattern, Loadings
+from gardenpath.eval.statistics.design import (
+    ArrowPattern,
+    DensePattern,
+    Design,
+    Loadings,
+    build_design,
+)
 from gardenpath.eval.statistics.likelihoods import ProfiledLikelihood
 from tests.eval.statistics.tables import loaded_matrix
 

@@ -97,6 +97,7 @@ def test_what_formulas_say(text: str) -> None:
     assert str(parse_model_formula(text)) == FORMULAS[text]
 
 
+@pytest.mark.slow
 def test_terms_are_those_of_r(tmp_path: Path) -> None:
     """All formulas without random effects that the test above knows of."""
     plain = [text for text in FORMULAS if "|" not in text and "`" not in text]

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from gardenpath.eval.statistics import wording
+from gardenpath.eval.statistics import answers as wording
 
 CASES = {"more": "$a is better than $b", "less": "$a is worse than $b", "none": "no difference"}
 

@@ -25,8 +25,7 @@ from gardenpath.eval.suites.lint import lint
 from gardenpath.eval.suites.outcomes import TieRule, score_table
 from gardenpath.eval.suites.regions import RegionTable
 from gardenpath.eval.suites.suite import Suite, SuiteError
-from tests.eval.suites.pair_samples import prediction_accuracies
-from tests.eval.suites.samples import cats_suite
+from tests.eval.suites.suite_samples import cats_suite, prediction_accuracies
 
 PAIRS = (
     ("The cats sleep.", "The cats sleeps."),

@@ -22,7 +22,7 @@ from gardenpath.eval.suites.effects import (
 from gardenpath.eval.suites.formula import Formula, FormulaError
 from gardenpath.eval.suites.regions import RegionTable
 from gardenpath.eval.suites.suite import Item, Suite, Variant
-from tests.eval.suites.samples import cats_suite, surprisals_of
+from tests.eval.suites.suite_samples import cats_suite, surprisals_of
 
 WH = ("what_gap", "that_gap", "what_nogap", "that_nogap")
 

@@ -29,7 +29,7 @@ from gardenpath.eval.suites.formula import (
 )
 from gardenpath.eval.suites.outcomes import outcome
 from gardenpath.eval.suites.regions import quantity
-from tests.eval.suites.samples import holds
+from tests.eval.suites.suite_samples import holds
 
 SURPRISALS = {("noun", "a"): 3.0, ("noun", "b"): 5.0, ("6", "a"): 1.5, ("*", "a"): 20.0}
 

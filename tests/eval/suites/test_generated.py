@@ -38,8 +38,7 @@ from gardenpath.eval.suites.generated import (
 from gardenpath.eval.suites.lint import lint
 from gardenpath.eval.suites.outcomes import MIN_ITEMS
 from gardenpath.eval.suites.suite import Item, Suite
-from tests.eval.suites.english import DEMO, GAPS, SIZES, TOY, suite
-from tests.eval.suites.samples import holds
+from tests.eval.suites.suite_samples import DEMO, GAPS, SIZES, TOY, holds, suite
 
 WELL_FORMED = {
     "reflexives": ("baseline", "distractor"),

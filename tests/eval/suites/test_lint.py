@@ -31,8 +31,7 @@ from gardenpath.eval.suites.suite import Glosses, Item, Prediction, Suite, Suite
 from gardenpath.studies.mandarin_files import load_mandarin
 from gardenpath.util import Words
 from tests.data.pcfg_tools import SHIPPED
-from tests.eval.suites.samples import score_suite
-from tests.eval.suites.suite_samples import small_suite, suites
+from tests.eval.suites.suite_samples import score_suite, small_suite, suites
 
 
 def suite_of(kind: str, modifier: str = "none") -> Suite:
@@ -432,6 +431,7 @@ def test_near_copies_are_recognised() -> None:
     assert not is_near_copy(content(("卖", "汽车")), content(("卖", "卡车")))
 
 
+@pytest.mark.slow
 def test_no_sentence_is_one_of_the_published(reference_data: Path) -> None:
     published = load_mandarin([reference_data / "published" / "mandarin" / "suites"]).values()
     theirs: dict[str, list[Counter[str]]] = {}

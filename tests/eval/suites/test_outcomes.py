@@ -50,7 +50,7 @@ from gardenpath.eval.suites.outcomes import (
 from gardenpath.eval.suites.regions import NO_ERROR, Deviations
 from gardenpath.eval.suites.summary import ScoredItems
 from gardenpath.store.tables import ITEMS, read_table
-from tests.eval.suites.samples import cats_suite, score_suite, surprisals_of
+from tests.eval.suites.suite_samples import cats_suite, score_suite, surprisals_of
 
 
 def test_one_row_per_item_and_prediction() -> None:

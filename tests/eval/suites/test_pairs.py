@@ -40,7 +40,7 @@ from gardenpath.eval.suites.summary import RunName
 from gardenpath.eval.suites.yaml_suites import dump_compact, load_compact
 from gardenpath.store.tables import AGGREGATE
 from gardenpath.util import Words
-from tests.eval.suites.pair_samples import ENGLISH, MANDARIN, json_lines, write_set, zipped
+from tests.eval.suites.suite_samples import ENGLISH, MANDARIN, json_lines, write_set, zipped
 
 NAME = RunName(run="runs/a", model="a", corpus="c", seed=3)
 
@@ -240,6 +240,7 @@ def _toy_bits(words: Words) -> list[float]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["climp", "sling", "zhoblimp", "blimp"])
 def test_published_sets_with_a_made_up_model(reference_data: Path, name: str) -> None:
     source = PairSource(root=str(reference_data / "minimal_pairs"), segmenter="characters")
@@ -423,6 +424,7 @@ def _published(name: str, reference_data: Path) -> dict[str, Suite]:
     return _loaded(name, reference_data / "minimal_pairs", "characters")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAIR_SETS)
 def test_the_published_files_have_the_published_size(reference_data: Path, name: str) -> None:
     suites, which = _published(name, reference_data), PAIR_SETS[name]

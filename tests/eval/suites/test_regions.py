@@ -39,7 +39,7 @@ from gardenpath.eval.suites.regions import (
 from gardenpath.eval.suites.suite import Item, Metric, Prediction, Suite, Variant
 from gardenpath.eval.suites.syntaxgym import load_syntaxgym
 from gardenpath.util import NATS_PER_BIT, bits
-from tests.eval.suites.samples import cats_suite, surprisals_of, table_of
+from tests.eval.suites.suite_samples import cats_suite, surprisals_of, table_of
 
 
 def _suite(*regions: tuple[str, ...], spaced: bool = True) -> tuple[Suite, Item, Variant]:

@@ -41,7 +41,7 @@ from gardenpath.store.tables import (
     read_table,
     write_table,
 )
-from tests.eval.suites.samples import cats_suite, score_suite, surprisals_of
+from tests.eval.suites.suite_samples import cats_suite, score_suite, surprisals_of
 
 ONE = RunName(run="lstm-1", model="lstm", corpus="toy", seed=1)
 TWO = RunName(run="lstm-2", model="lstm", corpus="toy", seed=2)

@@ -42,8 +42,7 @@ from gardenpath.eval.suites.syntaxgym import (
     word_regions,
 )
 from gardenpath.eval.suites.yaml_suites import dump_compact, load_compact
-from tests.eval.suites.samples import cats_suite, holds
-from tests.eval.suites.suite_samples import small_suite, suites
+from tests.eval.suites.suite_samples import cats_suite, holds, small_suite, suites
 
 
 def test_the_results_of_syntaxgym_itself(reference_data: Path) -> None:

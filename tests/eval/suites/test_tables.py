@@ -11,8 +11,7 @@ from gardenpath.errors import ConfigError, GardenpathError, InputError
 from gardenpath.eval.suites.library import load_suites
 from gardenpath.eval.suites.suite import Suite
 from gardenpath.eval.suites.tables import GivenCriteria, is_table_suite, load_table_suite
-from gardenpath.settings.command_line import CommandLine
-from gardenpath.settings.compose import ConfigSource
+from gardenpath.settings.compose import CommandLine, ConfigSource
 from gardenpath.settings.evaluate import EvaluateSettings, SuiteSettings
 
 ROWS = [("item", "condition", "subject", "verb", "rest"), ("1", "a", "the boys", "know", "him ."),

@@ -1,9 +1,10 @@
-"""Kneser-Ney against a slow oracle, and the properties that every model must have."""
+"""N-gram models against the most obvious way: dictionaries and recursion."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,89 @@ from gardenpath.models.ngram.model import (
 )
 from tests.models.ngram.oracles import next_log_probs
 from tests.models.samples import make_split, random_sentences
-from tests.models.slow_kneser_ney import SlowKneserNey
+
+BEGIN, END = 1, 2
+NOT_PREDICTED = (0, BEGIN)
+
+Gram = tuple[int, ...]
+
+
+class SlowKneserNey:
+    """The equations of Chen and Goodman (1998), one n-gram at a time."""
+
+    def __init__(
+        self, sentences: Sequence[Sequence[int]], *, order: int, vocabulary_size: int
+    ) -> None:
+        self._order = order
+        self._size = vocabulary_size
+        counts = [_count(sentences, length) for length in range(1, order + 1)]
+        self._adjusted = [
+            counts[-1] if length == order else _preceded(counts[length - 1], counts[length])
+            for length in range(1, order + 1)
+        ]
+        for symbol in NOT_PREDICTED:
+            self._adjusted[0].pop((symbol,), None)
+        self._discounts = [discounts(list(level.values())) for level in self._adjusted]
+
+    def probability(self, word: int, history: Sequence[int]) -> float:
+        """Of a word after the begin symbol and a history."""
+        padded = (BEGIN, *history)
+        return self._interpolated(word, padded[-(self._order - 1) :] if self._order > 1 else ())
+
+    def _interpolated(self, word: int, context: Gram) -> float:
+        level = len(context)
+        followers = {
+            gram: count for gram, count in self._adjusted[level].items() if gram[:-1] == context
+        }
+        lower = self._lower(word, context)
+        if not followers:
+            return lower
+        total = sum(followers.values())
+        kept = sum(self._discount(level, count) for count in followers.values())
+        count = followers.get((*context, word), 0)
+        return (count - self._discount(level, count) + kept * lower) / total
+
+    def _lower(self, word: int, context: Gram) -> float:
+        if context:
+            return self._interpolated(word, context[1:])
+        return 0.0 if word in NOT_PREDICTED else 1.0 / (self._size - len(NOT_PREDICTED))
+
+    def _discount(self, level: int, count: int) -> float:
+        return 0.0 if count == 0 else self._discounts[level][min(count, 3) - 1]
+
+
+def _count(sentences: Sequence[Sequence[int]], length: int) -> Counter[Gram]:
+    counts: Counter[Gram] = Counter()
+    for sentence in sentences:
+        padded = (BEGIN, *sentence, END)
+        for begin in range(len(padded) - length + 1):
+            counts[padded[begin : begin + length]] += 1
+    return counts
+
+
+def _preceded(counts: Counter[Gram], longer: Counter[Gram]) -> Counter[Gram]:
+    """How many different words precede each n-gram; counts where a sentence begins."""
+    adjusted: Counter[Gram] = Counter()
+    for gram, count in counts.items():
+        precedes = sum(1 for candidate in longer if candidate[1:] == gram)
+        adjusted[gram] = count if gram[0] == BEGIN else precedes
+    return adjusted
+
+
+def discounts(counts: Sequence[int]) -> tuple[float, float, float]:
+    """D1, D2 and D3+ from counts of counts, or fixed ones where these do not allow it."""
+    n1, n2, n3, n4 = (sum(1 for count in counts if count == k) for k in (1, 2, 3, 4))
+    fallback = (0.5, 1.0, 1.5)
+    if 0 in (n1, n2, n3, n4):
+        return fallback
+    y = n1 / (n1 + 2 * n2)
+    d1, d2, d3 = 1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3
+    return (d1, d2, d3) if 0 < d1 <= 1 and 0 < d2 <= 2 and 0 < d3 <= 3 else fallback
+
+
+# ----------------------------------------------------------------------------
+# Kneser-Ney against a slow oracle, and the properties that every model must have.
+
 
 SIZE = 8
 
@@ -250,8 +333,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 # N-gram tables against counting with dictionaries.
 
 
-SIZE_NGRAM_TRIE = 9
-BEGIN, END = 1, 2
+TRIE_SIZE = 9
+TRIE_BEGIN, TRIE_END = 1, 2
 
 
 def _text(sentences: list[list[int]]) -> tuple[Ints, Bools]:
@@ -267,19 +350,29 @@ def _spell(tables: list[NgramTable], level: int, row: int) -> tuple[int, ...]:
 
 def test_boundaries_stand_around_each_sentence() -> None:
     text, is_begin = _text([[4, 5], [], [6]])
-    assert text.tolist() == [BEGIN, 4, 5, END, BEGIN, END, BEGIN, 6, END]
+    assert text.tolist() == [
+        TRIE_BEGIN,
+        4,
+        5,
+        TRIE_END,
+        TRIE_BEGIN,
+        TRIE_END,
+        TRIE_BEGIN,
+        6,
+        TRIE_END,
+    ]
     assert np.flatnonzero(is_begin).tolist() == [0, 4, 6]
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 5])
 def test_counts_equal_those_of_a_dictionary(order: int) -> None:
-    sentences = random_sentences(order, count=40, vocabulary_size=SIZE_NGRAM_TRIE)
+    sentences = random_sentences(order, count=40, vocabulary_size=TRIE_SIZE)
     text, is_begin = _text(sentences)
-    tables, counts = count_ngrams(text, is_begin, order=order, vocabulary_size=SIZE_NGRAM_TRIE)
+    tables, counts = count_ngrams(text, is_begin, order=order, vocabulary_size=TRIE_SIZE)
     for level in range(1, order):
         expected = Counter(
             tuple(padded[i : i + level + 1])
-            for padded in ([BEGIN, *sentence, END] for sentence in sentences)
+            for padded in ([TRIE_BEGIN, *sentence, TRIE_END] for sentence in sentences)
             for i in range(len(padded) - level)
         )
         found = {_spell(tables, level, row): int(n) for row, n in enumerate(counts[level])}
@@ -288,34 +381,32 @@ def test_counts_equal_those_of_a_dictionary(order: int) -> None:
 
 def test_first_table_lists_the_whole_vocabulary() -> None:
     text, is_begin = _text([[4]])
-    tables, counts = count_ngrams(text, is_begin, order=2, vocabulary_size=SIZE_NGRAM_TRIE)
-    assert len(tables[0]) == SIZE_NGRAM_TRIE
+    tables, counts = count_ngrams(text, is_begin, order=2, vocabulary_size=TRIE_SIZE)
+    assert len(tables[0]) == TRIE_SIZE
     assert counts[0].tolist() == [0, 1, 1, 0, 1, 0, 0, 0, 0]
 
 
 def test_no_ngram_reaches_across_sentences() -> None:
     text, is_begin = _text([[4], [5]])
-    tables, _ = count_ngrams(text, is_begin, order=3, vocabulary_size=SIZE_NGRAM_TRIE)
+    tables, _ = count_ngrams(text, is_begin, order=3, vocabulary_size=TRIE_SIZE)
     grams = {_spell(tables, 2, row) for row in range(len(tables[2]))}
-    assert grams == {(BEGIN, 4, END), (BEGIN, 5, END)}
+    assert grams == {(TRIE_BEGIN, 4, TRIE_END), (TRIE_BEGIN, 5, TRIE_END)}
 
 
 def test_find_gives_rows_and_marks_what_is_absent() -> None:
-    table = NgramTable(
-        np.array([4 * SIZE_NGRAM_TRIE + 5, 4 * SIZE_NGRAM_TRIE + 7]), SIZE_NGRAM_TRIE
-    )
+    table = NgramTable(np.array([4 * TRIE_SIZE + 5, 4 * TRIE_SIZE + 7]), TRIE_SIZE)
     rows = table.find(np.array([4, 4, 4, ABSENT, 8]), np.array([5, 6, 7, 5, 8]))
     assert rows.tolist() == [0, ABSENT, 1, ABSENT, ABSENT]
 
 
 def test_find_in_an_empty_table_finds_nothing() -> None:
-    table = NgramTable(np.zeros(0, dtype=np.int64), SIZE_NGRAM_TRIE)
+    table = NgramTable(np.zeros(0, dtype=np.int64), TRIE_SIZE)
     assert table.find(np.array([0, 1]), np.array([2, 3])).tolist() == [ABSENT, ABSENT]
 
 
 def test_find_all_finds_every_ngram_of_the_text_it_was_counted_on() -> None:
-    text, is_begin = _text(random_sentences(7, count=20, vocabulary_size=SIZE_NGRAM_TRIE))
-    tables, _ = count_ngrams(text, is_begin, order=3, vocabulary_size=SIZE_NGRAM_TRIE)
+    text, is_begin = _text(random_sentences(7, count=20, vocabulary_size=TRIE_SIZE))
+    tables, _ = count_ngrams(text, is_begin, order=3, vocabulary_size=TRIE_SIZE)
     for level, rows in enumerate(find_all(tables, text, is_begin)):
         since_begin = np.arange(len(text)) - np.maximum.accumulate(
             np.where(is_begin, np.arange(len(text)), 0)
@@ -327,8 +418,8 @@ def test_find_all_finds_every_ngram_of_the_text_it_was_counted_on() -> None:
 
 
 def test_suffixes_lose_the_first_word() -> None:
-    text, is_begin = _text(random_sentences(3, count=20, vocabulary_size=SIZE_NGRAM_TRIE))
-    tables, _ = count_ngrams(text, is_begin, order=4, vocabulary_size=SIZE_NGRAM_TRIE)
+    text, is_begin = _text(random_sentences(3, count=20, vocabulary_size=TRIE_SIZE))
+    tables, _ = count_ngrams(text, is_begin, order=4, vocabulary_size=TRIE_SIZE)
     for order in (2, 3, 4):
         for row, suffix in enumerate(suffix_rows(tables, order).tolist()):
             assert _spell(tables, order - 2, suffix) == _spell(tables, order - 1, row)[1:]

@@ -14,7 +14,7 @@ from gardenpath.data.batches.trees import TimedTreeBatch, timed_tree_collate
 from gardenpath.data.trees.legality import Strategy
 from gardenpath.models.syntactic import networks
 from gardenpath.models.syntactic.attention_composition import AttentionInputs, attention_states
-from tests.models.stepwise_rnng import lstm_cell
+from tests.models.slow_models import lstm_cell
 from tests.models.syntactic.test_rnng import make_network
 from tests.tree_samples import SHAPES, STRATEGIES, encode_letters, encode_trees
 

@@ -18,10 +18,10 @@ from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.models.syntactic.family import PlmSettings
 from gardenpath.models.syntactic.networks import PlmNetwork
-from tests.data.reference_trees import sentences as reference_sentences
 from tests.data.strategies import bare_trees
-from tests.models.slow_plm import SlowPlm
+from tests.models.slow_models import SlowPlm
 from tests.tree_samples import SHAPES, encode_letters, encode_trees, piece_actions
+from tests.tree_samples import sentences as reference_sentences
 
 
 def make_network(vocabulary: Vocabulary, seed: int = 0, **changes: Any) -> PlmNetwork:

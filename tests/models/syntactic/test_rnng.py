@@ -21,9 +21,8 @@ from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word, parse_tree
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.models.syntactic.family import RnngSettings
 from gardenpath.models.syntactic.networks import RnngNetwork
-from tests.data.reference_trees import sentences as reference_sentences
 from tests.data.strategies import bare_trees
-from tests.models.stepwise_rnng import StepwiseRnng
+from tests.models.slow_models import StepwiseRnng
 from tests.tree_samples import (
     SHAPES,
     STRATEGIES,
@@ -32,6 +31,7 @@ from tests.tree_samples import (
     encode_trees,
     piece_actions,
 )
+from tests.tree_samples import sentences as reference_sentences
 
 Composition = Literal["lstm", "attention"]
 COMPOSITIONS: tuple[Composition, ...] = ("lstm", "attention")
@@ -114,6 +114,7 @@ def test_words_of_several_pieces(strategy: Strategy, composition: Composition) -
     assert_agrees_with_stepwise(trees, strategy, composition, letters=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @settings(max_examples=15)
 @given(tree=bare_trees())
@@ -148,6 +149,7 @@ def test_toy_trees(grammar: str, strategy: Strategy) -> None:
     assert_agrees_with_stepwise([s.tree for s in cleaned if s.tree], strategy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("treebank", ["ptb_sample", "dickens"])
 def test_real_trees(treebank: str, strategy: Strategy, reference_data: Path) -> None:
@@ -230,6 +232,7 @@ def test_all_derivations_together_have_probability_one(strategy: Strategy) -> No
     assert ended + sum(mass(prefix) for prefix, _ in frontier) == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_trees_over_short_strings_sum_to_one_in_the_limit(strategy: Strategy) -> None:
     """With a network that likes to close, short trees already hold nearly everything."""

@@ -26,7 +26,7 @@ from gardenpath.models.syntactic.rnng_stack import (
     with_child,
     word_contents,
 )
-from tests.models.stepwise_rnng import attend, read_children
+from tests.models.slow_models import attend, read_children
 from tests.models.syntactic.test_rnng import Composition, make_network
 from tests.tree_samples import SHAPES, encode_trees
 

@@ -22,8 +22,7 @@ from gardenpath.models.training import checkpoints as divergence
 from gardenpath.models.training.checkpoints import WholeCheckpoints, read_checkpoint
 from gardenpath.models.weights import save_weights
 from gardenpath.runs.training import train
-from gardenpath.store.run_claim import read_failure
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.run_folder import RunFolder, read_failure
 from tests import small_runs
 from tests.concurrency.kills import every_step
 from tests.integration.commands import TINY, call, toy
@@ -175,7 +174,7 @@ def test_it_stops_at_the_step_and_says_why(exploded: tuple[Path, RunFolder, str]
 
 def test_the_batch_can_be_looked_at(exploded: tuple[Path, RunFolder, str]) -> None:
     folder, run, message = exploded
-    path = run.diverged_path / "batch.safetensors"
+    path = run / "diverged" / "batch.safetensors"
     assert str(path) in message
     with safe_open(path, framework="pt") as file:
         about = file.metadata()
@@ -186,15 +185,15 @@ def test_the_batch_can_be_looked_at(exploded: tuple[Path, RunFolder, str]) -> No
     assert int(about["step"]) == failure.step
     assert about["split"] == "train" and float(about["learning_rate"]) == 1e30
     corpus = (folder / "corpus" / "train.txt").read_text(encoding="utf-8").splitlines()
-    listed = (run.diverged_path / "sentences.txt").read_text(encoding="utf-8").splitlines()
+    listed = (run / "diverged" / "sentences.txt").read_text(encoding="utf-8").splitlines()
     assert listed == [f"{number}\t{corpus[number]}" for number in numbers]
 
 
 def test_nothing_infinite_is_left(exploded: tuple[Path, RunFolder, str]) -> None:
     _, run, _ = exploded
-    assert not run.is_finished and not run.weights_path.exists()
-    if run.checkpoint_path.exists():
-        state = torch.load(run.checkpoint_path, weights_only=True)["state_dict"]
+    assert not run.is_finished and not (run / "weights.safetensors").exists()
+    if (run / "checkpoints/last.ckpt").exists():
+        state = torch.load(run / "checkpoints/last.ckpt", weights_only=True)["state_dict"]
         assert all(torch.isfinite(weight).all() for weight in state.values())
 
 
@@ -208,7 +207,7 @@ def test_it_is_not_resumed_but_can_be_replaced(exploded: tuple[Path, RunFolder, 
     )
     small_runs.run(folder, *NEURAL, "existing=overwrite", "trainer.max_epochs=1")
     assert run.is_finished and read_failure(run) is None
-    assert not run.diverged_path.exists()
+    assert not (run / "diverged").exists()
 
 
 @pytest.mark.parametrize("model", ["transformer", "rnng", "plm"])
@@ -218,10 +217,10 @@ def test_batches_of_all_families_are_kept(tmp_path: Path, model: str) -> None:
         train(*toy(tmp_path, *chosen, train_sentences=60))
     run = RunFolder(tmp_path / "runs" / "toy_english" / model / "seed1")
     assert str(run.path) in str(caught.value)
-    with safe_open(run.diverged_path / "batch.safetensors", framework="pt") as file:
+    with safe_open(run / "diverged" / "batch.safetensors", framework="pt") as file:
         numbers = file.get_tensor("sentence_numbers")
         assert len(file.keys()) > 3
-    listed = (run.diverged_path / "sentences.txt").read_text(encoding="utf-8").splitlines()
+    listed = (run / "diverged" / "sentences.txt").read_text(encoding="utf-8").splitlines()
     assert len(listed) == len(numbers)
 
 
@@ -256,11 +255,11 @@ def test_a_validation_loss_counts(
         small_runs.run(tmp_path, *NEURAL)
     run = RunFolder(tmp_path / "runs/text/lstm/seed1")
     assert len(small_runs.metrics(run)) == 1
-    with safe_open(run.diverged_path / "batch.safetensors", framework="pt") as file:
+    with safe_open(run / "diverged" / "batch.safetensors", framework="pt") as file:
         assert file.metadata()["split"] == "valid"
         numbers = file.get_tensor("sentence_numbers").tolist()
     corpus = (tmp_path / "corpus" / "valid.txt").read_text(encoding="utf-8").splitlines()
-    listed = (run.diverged_path / "sentences.txt").read_text(encoding="utf-8").splitlines()
+    listed = (run / "diverged" / "sentences.txt").read_text(encoding="utf-8").splitlines()
     assert listed == [f"{number}\t{corpus[number]}" for number in numbers]
 
 
@@ -303,7 +302,7 @@ def test_a_model_without_finite_perplexity_is_not_finished(
         small_runs.run(tmp_path, f"model={model}", *chosen)
     run = RunFolder(tmp_path / f"runs/text/{model}/seed1")
     assert not run.is_finished
-    content = json.loads(run.failure_path.read_text(encoding="utf-8"))
+    content = json.loads((run / "failure.json").read_text(encoding="utf-8"))
     assert (content["kind"], content["step"]) == ("diverged", None)
 
 

@@ -66,15 +66,20 @@ def _on_split(run: RunFolder, folder: Path, split: str) -> Perplexity:
     return measure(small_runs.loaded(run), [line.split() for line in text.splitlines()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["lstm", "transformer"])
 def test_same_seed_same_run_and_another_seed_another(tmp_path: Path, model: str) -> None:
     first = small_runs.run(tmp_path, *NEURAL, f"model={model}", f"run_dir={tmp_path / 'a'}")
     second = small_runs.run(tmp_path, *NEURAL, f"model={model}", f"run_dir={tmp_path / 'b'}")
     other = small_runs.run(tmp_path, *NEURAL, f"model={model}", "seed=2")
-    assert first.weights_path.read_bytes() == second.weights_path.read_bytes()
+    assert (first / "weights.safetensors").read_bytes() == (
+        second / "weights.safetensors"
+    ).read_bytes()
     assert small_runs.metrics(first) == small_runs.metrics(second)
     assert first.result() == second.result()
-    assert first.weights_path.read_bytes() != other.weights_path.read_bytes()
+    assert (first / "weights.safetensors").read_bytes() != (
+        other / "weights.safetensors"
+    ).read_bytes()
     for name in ("train/loss", "valid/loss"):
         assert small_runs.column(first, name) != small_runs.column(other, name)
 
@@ -98,7 +103,7 @@ def test_best_weights_are_those_of_the_best_epoch(overfitted: tuple[RunFolder, P
 
 def test_metrics_have_a_row_per_epoch(overfitted: tuple[RunFolder, Path]) -> None:
     run, _ = overfitted
-    header = run.metrics_path.read_text(encoding="utf-8").splitlines()[0].split(",")
+    header = (run / "metrics.csv").read_text(encoding="utf-8").splitlines()[0].split(",")
     assert set(header) == {
         "epoch",
         "step",
@@ -152,7 +157,9 @@ def test_early_stopping_waits_as_long_as_told(
     assert best + 2 < len(losses)
     run = small_runs.run(tmp_path, *OVERFIT, "trainer.early_stopping=2")
     assert small_runs.column(run, "valid/loss") == losses[: best + 3]
-    assert run.weights_path.read_bytes() == overfitted[0].weights_path.read_bytes()
+    assert (run / "weights.safetensors").read_bytes() == (
+        overfitted[0] / "weights.safetensors"
+    ).read_bytes()
 
 
 def test_plateau_lowers_the_rate(tmp_path: Path) -> None:
@@ -182,7 +189,7 @@ def test_checkpoints_do_not_pass_through_the_temporary_folder(
     """It may be small, or on another disk, where a file would be copied instead of renamed."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not there"))
     run = small_runs.run(tmp_path, *NEURAL, "trainer.checkpoint_steps=1")
-    assert run.checkpoint_path.is_file()
+    assert (run / "checkpoints/last.ckpt").is_file()
 
 
 def test_gradient_clipping_changes_the_run(tmp_path: Path) -> None:
@@ -252,4 +259,4 @@ def test_variables_of_a_scheduler_do_not_matter_to_one_process(
         monkeypatch.setenv(f"SLURM_{name}", value)
     run = small_runs.run(tmp_path, *NEURAL, "trainer.max_epochs=1")
     assert run.is_finished
-    assert run.checkpoint_path.exists()
+    assert (run / "checkpoints/last.ckpt").exists()

@@ -51,6 +51,7 @@ def _picture(study: ReportContent, name: str) -> Picture:
     return next(picture for picture in pictures(study) if picture.name.startswith(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefix", PREFIXES)
 def test_every_kind_of_figure_is_written_with_its_numbers(report: Path, prefix: str) -> None:
     names = sorted(path.name for path in (report.parent / "figures").iterdir())
