@@ -195,12 +195,7 @@ class DivergenceGuard(Callback):
 
     def _look(self, trainer: pl.Trainer, loss: Tensor, split: str, batch: Any, number: int) -> None:
         before = self._last
-        value, copied = loss.detach(), None
-        if loss.device.type == "cuda":
-            value = torch.empty(loss.shape, dtype=loss.dtype, pin_memory=True)
-            value.copy_(loss.detach(), non_blocking=True)
-            copied = torch.cuda.Event()
-            copied.record()
+        value, copied = _on_its_way(loss.detach())
         self._last = SeenLoss(
             value=value, copied=copied, split=split, step=trainer.global_step + (split == "train"),
             learning_rate=float(trainer.optimizers[0].param_groups[0]["lr"]), batch=batch,
@@ -222,6 +217,17 @@ class DivergenceGuard(Callback):
             f"{seen.learning_rate:g}): the {problem}; the batch is in {path}; {LOWER_RATE}",
             step=seen.step,
         )
+
+
+def _on_its_way(loss: Tensor) -> tuple[Tensor, Any | None]:
+    """Return the loss in memory, and the event of its arrival if it is not there yet."""
+    if loss.device.type != "cuda":
+        return loss, None
+    value = torch.empty(loss.shape, dtype=loss.dtype, pin_memory=True)
+    value.copy_(loss, non_blocking=True)
+    copied = torch.cuda.Event()
+    copied.record()
+    return value, copied
 
 
 def _save_batch(trainer: pl.Trainer, seen: SeenLoss, path: Path) -> None:
