@@ -40,9 +40,12 @@ class LstmNetwork(SequentialNetwork):
         shape, dropout = settings.shape, settings.dropout
         self.embedding = nn.Embedding(vocabulary_size, shape.embedding, padding_idx=PAD_ID)
         self.lstm = nn.LSTM(
-            shape.embedding, shape.hidden, num_layers=shape.layers,
-            dropout=dropout if shape.layers > 1 else 0.0, batch_first=True,
-        )  # fmt: skip
+            shape.embedding,
+            shape.hidden,
+            num_layers=shape.layers,
+            dropout=dropout if shape.layers > 1 else 0.0,
+            batch_first=True,
+        )
         self.dropout = nn.Dropout(dropout)
         self.output = make_output(
             settings.output, hidden=shape.hidden, vocabulary_size=vocabulary_size
@@ -212,9 +215,13 @@ class CausalAttention(nn.Module):
         split = self.query_key_value(states).view(sentences, length, 3, self.heads, -1)
         query, key, value = split.permute(2, 0, 3, 1, 4)
         mixed = functional.scaled_dot_product_attention(
-            query, key, value, attn_mask=visible, dropout_p=self.dropout if self.training else 0.0,
+            query,
+            key,
+            value,
+            attn_mask=visible,
+            dropout_p=self.dropout if self.training else 0.0,
             is_causal=visible is None,
-        )  # fmt: skip
+        )
         result: Tensor = self.project(mixed.transpose(1, 2).reshape(sentences, length, hidden))
         return result
 
