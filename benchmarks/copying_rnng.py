@@ -17,7 +17,7 @@ from torch.nn import functional
 from benchmarks.peer_search import Begin
 from gardenpath.data.trees.legality import MOST_OPEN, Column, Kind
 from gardenpath.models.search_states import START_STATE, STATES_PER_KIND, state_bits
-from gardenpath.models.syntactic.rnng import RnngNetwork, StackLstm
+from gardenpath.models.syntactic.networks import RnngNetwork, StackLstm
 from gardenpath.models.syntactic.rnng_stack import Children, Compose, make_composer
 
 _MOST_ROOM = 104

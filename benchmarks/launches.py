@@ -29,8 +29,8 @@ from benchmarks.search import NAMES, new_table
 from benchmarks.search_variant import Model, Variant, Words, load_model, load_sentences
 from gardenpath.eval.search.scorer import StructuredScorer
 from gardenpath.eval.search.settings import WordSync
+from gardenpath.models.syntactic.networks import RnngNetwork
 from gardenpath.models.syntactic.plm_search import PlmSearch
-from gardenpath.models.syntactic.rnng import RnngNetwork
 from gardenpath.models.syntactic.rnng_search import RnngSearch
 
 PER_STEP = ("log_probs", "word_bound", "word_log_prob", "advance")

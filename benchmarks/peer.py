@@ -34,8 +34,7 @@ from benchmarks.published_plm import PublishedPlm
 from benchmarks.rnng_pytorch import RnngPytorch
 from benchmarks.surprisal_errors import cost_at_error, errors_of, frontier
 from gardenpath.eval.search.settings import SearchSettings
-from gardenpath.models.syntactic.plm import PlmNetwork
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import PlmNetwork, RnngNetwork
 from gardenpath.runs.run import Run
 from gardenpath.util import Words
 

@@ -27,7 +27,7 @@ from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID, Vocabulary
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.search.settings import WordSync
 from gardenpath.models.sequential.networks import Block
-from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.models.syntactic.networks import PlmNetwork
 from gardenpath.util import Words, nats
 
 NAME = "published PLM"

@@ -17,7 +17,7 @@ from torch.nn import functional
 from benchmarks.peer_search import STAY, Begin
 from gardenpath.data.trees.legality import Column
 from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
-from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.models.syntactic.networks import PlmNetwork
 
 # Maximum number of symbols that pass through the network at a time, to limit memory.
 _MOST_SYMBOLS = 1 << 15

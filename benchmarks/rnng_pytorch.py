@@ -29,7 +29,7 @@ from gardenpath.data.words.vocabulary import PAD_ID, Vocabulary
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.search.settings import WordSync
 from gardenpath.models.syntactic.composition import LstmComposition
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import RnngNetwork
 from gardenpath.util import Words
 
 NAME = "rnng-pytorch"

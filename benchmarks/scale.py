@@ -33,8 +33,7 @@ from gardenpath.data.batches.tokens import BatchLoader
 from gardenpath.data.readers.base import write_corpus
 from gardenpath.data.readers.treebanks import ToyTreebank
 from gardenpath.data.sentence import SPLITS
-from gardenpath.models.family import NeuralFamily
-from gardenpath.models.registry import FAMILIES
+from gardenpath.models.family import FAMILIES, NeuralFamily
 from gardenpath.runs.training import train
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.train import TrainSettings

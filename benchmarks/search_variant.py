@@ -32,9 +32,8 @@ from gardenpath.eval.search.scorer import StructuredScorer
 from gardenpath.eval.search.settings import WordSync
 from gardenpath.eval.suites.library import load_suites
 from gardenpath.models.syntactic.family import PlmSettings, RnngSettings
-from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.models.syntactic.networks import PlmNetwork, RnngNetwork
 from gardenpath.models.syntactic.plm_search import PlmSearch
-from gardenpath.models.syntactic.rnng import RnngNetwork
 from gardenpath.models.syntactic.rnng_search import RnngSearch
 from gardenpath.util import bits
 

@@ -19,7 +19,7 @@ from gardenpath.data.trees.legality import Kind
 from gardenpath.data.words.vocabulary import PAD_ID
 from gardenpath.models.syntactic.attention_composition import AttentionComposition
 from gardenpath.models.syntactic.composition import LstmComposition
-from gardenpath.models.syntactic.rnng import RnngNetwork, action_column
+from gardenpath.models.syntactic.networks import RnngNetwork, action_column
 
 _PADDING = -1
 _NO_LABEL = -1

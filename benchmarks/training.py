@@ -40,7 +40,7 @@ from gardenpath.data.readers.base import Reader
 from gardenpath.data.readers.treebanks import PennTreebankSample, ToyTreebank
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.models.syntactic.family import RnngSettings
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import RnngNetwork
 
 Composition = Literal["lstm", "attention"]
 COMPOSITIONS: tuple[Composition, Composition] = ("lstm", "attention")

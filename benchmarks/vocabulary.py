@@ -39,8 +39,7 @@ from gardenpath.models.output import FactoredToken, NextToken
 from gardenpath.models.sequential.family import LstmSettings
 from gardenpath.models.sequential.networks import LstmNetwork
 from gardenpath.models.syntactic.family import PlmSettings, RnngSettings
-from gardenpath.models.syntactic.plm import PlmNetwork
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import PlmNetwork, RnngNetwork
 
 OUTPUTS: tuple[OutputKind, ...] = ("full", "factored")
 LABELS = 27

@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from gardenpath.errors import GardenpathError
 from gardenpath.models.output import NextToken
-from gardenpath.models.syntactic.plm import PlmNetwork
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import PlmNetwork, RnngNetwork
 from gardenpath.runs.model import TrainedModel
 from gardenpath.runs.run import Run
 

@@ -50,7 +50,7 @@ ADOPTED_FAMILIES = {
     "hf": "adopted.families:HfFamily",
     "masked": "adopted.families:MaskedFamily",
     "table": "adopted.tables:TableFamily",
-    "arpa": "models.ngram.arpa_model:ArpaFamily",
+    "arpa": "models.ngram.arpa:ArpaFamily",
     "grnn": "adopted.families:GrnnFamily",
 }
 

@@ -32,8 +32,7 @@ from gardenpath.adopted.families import HfSettings
 from gardenpath.adopted.hf import CausalScorer
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.search.settings import Unbiased, WordSync
-from gardenpath.models.syntactic.plm import PlmNetwork
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import PlmNetwork, RnngNetwork
 from gardenpath.runs.run import Run
 from gardenpath.runs.training import train
 from tests.integration.commands import toy

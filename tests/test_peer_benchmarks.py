@@ -24,8 +24,7 @@ from benchmarks.rnng_pytorch import RnngPytorch, aligned, never_next, peer_weigh
 from gardenpath.data.trees.tree import Open, Word, parse_tree
 from gardenpath.data.words.vocabulary import BEGIN_ID
 from gardenpath.errors import GardenpathError
-from gardenpath.models.syntactic.plm import PlmNetwork
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import PlmNetwork, RnngNetwork
 from tests.integration.searching import make_network, tiny_vocabulary
 from tests.models.slow_models import StepwiseRnng
 from tests.models.syntactic.test_rnng import make_network as make_rnng

@@ -42,7 +42,7 @@ from gardenpath.data.readers.base import require_text
 from gardenpath.data.sentence import PrefixTrie, tries_by_size
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, SPECIALS
 from gardenpath.errors import DamagedRunError, GardenpathError, InputError
-from gardenpath.models.sequential.scorer import PrefixBatch
+from gardenpath.models.sequential.networks import PrefixBatch
 from gardenpath.models.syntactic.composition import stack_states
 from gardenpath.models.weights import load_arrays
 from gardenpath.safe_text import parse_json

@@ -35,7 +35,7 @@ from gardenpath.data.arrays import Floats, Ints
 from gardenpath.data.sentence import PrefixTrie, tries_by_size
 from gardenpath.data.words.pieces import Boundary, SpacedText, joined_words
 from gardenpath.errors import GardenpathError
-from gardenpath.models.sequential.scorer import PrefixBatch
+from gardenpath.models.sequential.networks import PrefixBatch
 
 # Probabilities that are added at once.
 _MOST_ADDED = 1 << 22

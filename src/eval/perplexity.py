@@ -29,7 +29,7 @@ class Perplexity:
     ``end_nats`` is None for models that have no separate event for the end of a sentence.
     ``failed`` counts sentences for which a search found no probability; all other values exclude
     them. ``error_nats`` and ``bias_nats`` are the standard error and the expected bias of the
-    negative log-likelihood, if a search estimated it (:mod:`estimate_errors`).
+    negative log-likelihood, if a search estimated it.
     """
 
     sentences: int

@@ -1,7 +1,9 @@
-"""The interface of model families: their settings, and how to build their models.
+"""Model families: their interface, their names, and the models of run folders, loaded and verified.
 
-Each family has one entry in :mod:`gardenpath.registry`. Settings are read without torch, so modules
-that need it are imported inside the methods.
+Runs, training and settings look families up in :data:`FAMILIES`. Settings are read without torch,
+so families are imported when they are asked for, and modules that need torch inside the methods.
+Only what :mod:`gardenpath.registry` lists is ever built, so that a run folder from an untrusted
+source cannot run code.
 """
 
 from __future__ import annotations
@@ -12,7 +14,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
 from gardenpath.data.corpus import BatchSettings
+from gardenpath.data.words.pieces import Boundary, BoundaryChoice, Subwords
+from gardenpath.data.words.vocabulary import Vocabulary
+from gardenpath.errors import DamagedRunError, InputError
 from gardenpath.models.training.settings import OptimiserSettings
+from gardenpath.registry import ADOPTED_FAMILIES, TRAINED_FAMILIES, Registered
+from gardenpath.store.run_folder import SUBWORDS_FILE, VOCABULARY_FILE, WEIGHTS_FILE, RunFolder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,8 +30,6 @@ if TYPE_CHECKING:
     from gardenpath.data.batches.tokens import Collate
     from gardenpath.data.encoding import EncodedSplit
     from gardenpath.data.trees.legality import Strategy
-    from gardenpath.data.words.pieces import Boundary, BoundaryChoice
-    from gardenpath.data.words.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,12 +70,27 @@ class Family(abc.ABC):
     needs_trees: ClassVar[bool] = False
 
 
-class NeuralFamily(Family):
+class TrainedFamily(Family):
+    """Models that are trained here."""
+
+    @abc.abstractmethod
+    def load(self, settings: Any, vocabulary: Vocabulary, path: Path) -> Any:
+        """Return the model whose weights are in a file."""
+
+
+class NeuralFamily(TrainedFamily):
     """Neural networks that read sentences from left to right and are trained in epochs."""
 
     @abc.abstractmethod
     def build(self, settings: Any, vocabulary: Vocabulary) -> nn.Module:
         """Return a network with initial weights."""
+
+    def load(self, settings: Any, vocabulary: Vocabulary, path: Path) -> nn.Module:
+        from gardenpath.models.weights import load_weights
+
+        network = self.build(settings, vocabulary)
+        load_weights(network, path)
+        return network.eval()
 
     def make_collate(
         self, settings: Any, split: EncodedSplit, vocabulary: Vocabulary
@@ -216,8 +236,53 @@ TRANSFORMER_SIZES: Mapping[Size, TransformerShape] = {
 }
 
 _Shape = TypeVar("_Shape", LstmShape, TransformerShape)
+_Content = TypeVar("_Content", Vocabulary, Subwords)
 
 
 def shape_of(table: Mapping[Size, _Shape], size: Size, **values: int | None) -> _Shape:
     """Return the shape of a named size, with given values (not None) replaced."""
     return replace(table[size], **{name: n for name, n in values.items() if n is not None})
+
+
+# ----------------------------------------------------------------------------
+# Families by name, with their settings classes, and the models of run folders.
+
+_FAMILIES = TRAINED_FAMILIES | ADOPTED_FAMILIES
+
+ADOPTED: Mapping[str, AdoptedFamily] = Registered(ADOPTED_FAMILIES, lambda family: family())
+FAMILIES: Mapping[str, Family] = Registered(_FAMILIES, lambda family: family())
+ADOPTED_MODELS: Mapping[str, type[ModelSettings]] = Registered(
+    ADOPTED_FAMILIES, lambda family: family.settings
+)
+MODELS: Mapping[str, type[ModelSettings]] = Registered(_FAMILIES, lambda family: family.settings)
+
+
+def load_vocabulary(run: RunFolder) -> Vocabulary:
+    """Read the vocabulary of a run's model."""
+    return _verified(run, VOCABULARY_FILE, Vocabulary.load)
+
+
+def load_subwords(run: RunFolder) -> Subwords | None:
+    """Read the subword segmentation of a run; None if its units are whole words."""
+    manifest = run.manifest()
+    # A segmentation that is lost is an error: words would all be scored as unknown.
+    is_listed = manifest is not None and SUBWORDS_FILE in manifest.files
+    if not is_listed and not (run / SUBWORDS_FILE).exists():
+        return None
+    return _verified(run, SUBWORDS_FILE, Subwords.load)
+
+
+def _verified(run: RunFolder, name: str, read: Callable[[Path], _Content]) -> _Content:
+    run.verified_sha256(name)
+    try:
+        return read(run / name)
+    except InputError as error:
+        raise DamagedRunError(f"{error}; copy the run folder again, or train again") from error
+
+
+def load_model(run: RunFolder, settings: ModelSettings, vocabulary: Vocabulary) -> Any:
+    """Build the model of a run with its trained weights, a network in evaluation mode."""
+    run.verified_sha256(WEIGHTS_FILE)
+    family = FAMILIES[settings.family]
+    assert isinstance(family, TrainedFamily)
+    return family.load(settings, vocabulary, run / WEIGHTS_FILE)

@@ -91,7 +91,6 @@ class Arena:
 
     @property
     def row_bytes(self) -> int:
-        """Memory of a row in bytes."""
         matrices = (self._floats, self._numbers)
         return sum(matrix.shape[1] * matrix.element_size() for matrix in matrices)
 
@@ -135,7 +134,6 @@ class Arena:
         self._numbers = functional.pad(self._numbers, (0, added))
 
     def clear(self) -> None:
-        """Drop all rows."""
         self._size = 0
 
 
@@ -268,9 +266,7 @@ class FactoredWords:
         """``(rows,)`` log probabilities."""
         return self._output.target_log_prob(states, words)
 
-    def bound(self, states: Tensor, words: Tensor, row: Tensor | None = None) -> Tensor:
-        """``(rows,)`` upper bounds of the log probabilities: these themselves."""
-        return self._output.target_log_prob(states, words)
+    bound = log_prob
 
     def begins_log_prob(self, states: Tensor, row: Tensor) -> Tensor:
         """``(rows,)`` log probabilities that a word begins, which is certain."""
@@ -405,7 +401,6 @@ class SearchedModel(abc.ABC):
 
     @property
     def device(self) -> torch.device:
-        """Device of nodes and scores."""
         return self.arena.numbers.device
 
     @abc.abstractmethod

@@ -29,9 +29,9 @@ from gardenpath.eval.search.scorer import (
 )
 from gardenpath.eval.search.settings import SearchSettings
 from gardenpath.models.family import OpenedModel, SyntacticFamily
-from gardenpath.models.ngram.model import NgramModel
+from gardenpath.models.ngram.model import NgramModel, NgramScorer
 from gardenpath.models.output import SequentialNetwork
-from gardenpath.models.sequential.scorer import SequentialScorer
+from gardenpath.models.sequential.networks import SequentialScorer
 from gardenpath.store.files import fingerprint
 from gardenpath.store.surprisals import (
     Matters,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from gardenpath.runs.run import Run
 
 # A model of any family, with its weights.
-LoadedScorer = SequentialScorer | StructuredScorer | OpenedModel
+LoadedScorer = SequentialScorer | NgramScorer | StructuredScorer | OpenedModel
 
 # Receives a sentence and its entry of the store.
 OnStored = Callable[[Words, Stored], None]
@@ -67,13 +67,18 @@ _PARSES_FORMAT = 1
 
 def make_scorer(
     trained: TrainedModel, search: SearchSettings, device: torch.device, *, on_words: OnWords
-) -> SequentialScorer | StructuredScorer:
+) -> SequentialScorer | NgramScorer | StructuredScorer:
     """Return a scorer with a trained model; a search calls ``on_words`` with words completed."""
     import torch
 
     model, family = trained.network(), trained.family
     if not isinstance(family, SyntacticFamily):
-        assert isinstance(model, SequentialNetwork | NgramModel)
+        if isinstance(model, NgramModel):
+            return NgramScorer(
+                model=model, vocabulary=trained.vocabulary, subwords=trained.subwords,
+                boundary=trained.boundary,
+            )  # fmt: skip
+        assert isinstance(model, SequentialNetwork)
         return SequentialScorer(
             model=model,
             vocabulary=trained.vocabulary,

@@ -23,8 +23,7 @@ from gardenpath.data.sentence import Split
 from gardenpath.data.words.pieces import BoundaryChoice
 from gardenpath.errors import ConfigError, DamagedRunError, GardenpathError, RunError
 from gardenpath.eval.search.settings import SearchSettings
-from gardenpath.models.family import AdoptedSettings
-from gardenpath.models.registry import ADOPTED
+from gardenpath.models.family import ADOPTED, AdoptedSettings
 from gardenpath.runs.run import Run, each_whole
 from gardenpath.runs.text import Given, stacked
 from gardenpath.settings.schema import (

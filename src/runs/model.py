@@ -19,6 +19,7 @@ from gardenpath.data.words.vocabulary import WORDS_VERSION
 from gardenpath.errors import DamagedRunError, RunError
 from gardenpath.eval.search.settings import SEARCH_VERSION, SearchSettings
 from gardenpath.models.family import (
+    FAMILIES,
     AdoptedFamily,
     AdoptedSettings,
     Family,
@@ -26,8 +27,10 @@ from gardenpath.models.family import (
     NeuralFamily,
     OpenedModel,
     SyntacticFamily,
+    load_model,
+    load_subwords,
+    load_vocabulary,
 )
-from gardenpath.models.registry import FAMILIES, load_model, load_subwords, load_vocabulary
 from gardenpath.settings.schema import plain
 from gardenpath.settings.train import AdoptedRunSettings, TrainSettings
 from gardenpath.store.files import fingerprint

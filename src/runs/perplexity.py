@@ -38,7 +38,7 @@ from gardenpath.eval.perplexity import (
 )
 from gardenpath.eval.search.settings import search_in_words
 from gardenpath.models.family import SyntacticFamily
-from gardenpath.models.scores import Totals
+from gardenpath.models.output import Totals
 from gardenpath.runs.run import Run, each_whole, how_scored, scoring_notes, whole_runs
 from gardenpath.runs.text import require_known, unknown_words
 from gardenpath.settings.schema import plain
@@ -59,10 +59,11 @@ def score_split(run: Run, preparation: Preparation, corpus: PreparedCorpus, spli
     """Score the words of a split or, for syntactic models, its words with their gold trees."""
     if run.is_syntactic:
         return joint_with_gold_trees(run, corpus, split)
-    from gardenpath.models.sequential.scorer import SequentialScorer
+    from gardenpath.models.ngram.model import NgramScorer
+    from gardenpath.models.sequential.networks import SequentialScorer
 
     scorer = run.scorer()
-    assert isinstance(scorer, SequentialScorer)
+    assert isinstance(scorer, SequentialScorer | NgramScorer)
     if run.vocabulary.content_hash == corpus.vocabulary.content_hash:
         encoded = corpus.split(split)
         bounds = itertools.pairwise([*range(0, len(encoded), SCORED_AT_ONCE), len(encoded)])
@@ -97,7 +98,7 @@ def joint_with_gold_trees(run: Run, corpus: PreparedCorpus, split: Split) -> Tot
 def joint_of(run: Run, encoded: EncodedSplit) -> Totals:
     """Return the joint probability of sentences and trees, encoded with the run's vocabulary."""
     from gardenpath.data.batches.tokens import BatchLoader
-    from gardenpath.models.scores import joint_totals
+    from gardenpath.models.output import joint_totals
 
     family = run.model.family
     assert isinstance(family, SyntacticFamily)

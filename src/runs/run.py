@@ -24,8 +24,7 @@ from gardenpath.data.words.pieces import Boundary, BoundaryChoice
 from gardenpath.errors import ConfigError, DamagedRunError, GardenpathError, RunError
 from gardenpath.eval.search.settings import SearchSettings, WordSync
 from gardenpath.eval.suites.summary import RunName
-from gardenpath.models.family import Measure, SyntacticFamily
-from gardenpath.models.registry import ADOPTED
+from gardenpath.models.family import ADOPTED, Measure, SyntacticFamily
 from gardenpath.runs.model import AdoptedModel, TrainedModel
 from gardenpath.runs.text import (
     Given,

@@ -12,9 +12,8 @@ from gardenpath.data.preparation import PreparedCorpus, write_words
 from gardenpath.data.sentence import Split
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import DivergedError
-from gardenpath.models.family import NeuralFamily, NeuralSettings
+from gardenpath.models.family import FAMILIES, NeuralFamily, NeuralSettings
 from gardenpath.models.ngram.model import EstimatedFamily
-from gardenpath.models.registry import FAMILIES
 from gardenpath.models.training.checkpoints import StopSignals, stop_signals
 from gardenpath.models.training.distributed import ALONE, Placement, placed
 from gardenpath.models.weights import require_finite
@@ -225,8 +224,11 @@ def _fit(
     loggers: Sequence[Any] = (),
 ) -> None:
     """Train a network, in this process or together with the others."""
-    from gardenpath.models.training.module import CorpusDataModule, LanguageModelling
-    from gardenpath.models.training.trainer import train_network
+    from gardenpath.models.training.trainer import (
+        CorpusDataModule,
+        LanguageModelling,
+        train_network,
+    )
 
     model, seed = settings.model, settings.seed
     assert isinstance(model, NeuralSettings)

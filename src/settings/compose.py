@@ -37,7 +37,7 @@ from yaml import YAMLError
 
 from gardenpath.data.corpus import READERS, DataSettings
 from gardenpath.errors import ConfigError
-from gardenpath.models.registry import ADOPTED_MODELS
+from gardenpath.models.family import ADOPTED_MODELS
 from gardenpath.safe_text import parse_yaml, yaml_tree
 from gardenpath.settings.evaluate import EvaluateSettings, StudySettings, SuiteSettings
 from gardenpath.settings.schema import defaults, nearest, read
@@ -90,7 +90,7 @@ def register(script: Script) -> None:
 
 def _nodes(script: Script) -> Iterator[tuple[str | None, str, Any]]:
     from gardenpath.eval.search.settings import SEARCHES
-    from gardenpath.models.registry import MODELS
+    from gardenpath.models.family import MODELS
     from gardenpath.models.training.settings import LOGGERS, TrainerSettings
 
     # Groups of a script have nodes of their own.

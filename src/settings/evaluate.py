@@ -20,8 +20,7 @@ from gardenpath.eval.search.settings import SEARCHES, SearchSettings, WordSync
 from gardenpath.eval.suites.nodes import TABLE_SUFFIXES
 from gardenpath.eval.suites.pairs import PAIR_SETS, PairSource, is_pair_pattern
 from gardenpath.eval.suites.tables import GivenCriteria
-from gardenpath.models.family import AdoptedSettings
-from gardenpath.models.registry import ADOPTED_MODELS
+from gardenpath.models.family import ADOPTED_MODELS, AdoptedSettings
 from gardenpath.models.training.settings import LOGGERS, LoggerSettings, NoLogger
 from gardenpath.settings.schema import PositiveInt, Tagged, nearest
 from gardenpath.settings.tasks import (

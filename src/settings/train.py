@@ -12,8 +12,13 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from gardenpath.data.corpus import DataSettings
-from gardenpath.models.family import AdoptedSettings, ModelSettings
-from gardenpath.models.registry import ADOPTED_MODELS, FAMILIES, MODELS
+from gardenpath.models.family import (
+    ADOPTED_MODELS,
+    FAMILIES,
+    MODELS,
+    AdoptedSettings,
+    ModelSettings,
+)
 from gardenpath.models.training.settings import LOGGERS, LoggerSettings, NoLogger, TrainerSettings
 from gardenpath.settings.schema import PositiveInt, Seed, Tagged
 from gardenpath.store.run_claim import Existing

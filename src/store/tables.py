@@ -261,7 +261,7 @@ SEARCH_COLUMN_NAMES = tuple(column.name for column in SEARCH_COLUMNS)
 # Standard errors of the results of a search, as far as they are known, by the columns that they
 # belong to; further columns of the same tables.
 COULD_FLIP = "could_flip"
-# Differences that cannot be told from zero (:mod:`tie_rule`), and their number.
+# Differences that cannot be told from zero, and their number.
 NEAR_TIE, NEAR_TIES = "near_tie", "near_ties"
 ERROR_COLUMNS = {
     SURPRISAL_BITS: SURPRISAL_SE,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gardenpath.models.training.module import LanguageModelling
+from gardenpath.models.training.trainer import LanguageModelling
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs
 from tests.small_runs import NEURAL

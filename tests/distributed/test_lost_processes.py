@@ -15,7 +15,7 @@ import pytest
 from safetensors.torch import load_file
 
 from gardenpath.errors import DivergedError, RunError
-from gardenpath.models.training.module import LanguageModelling
+from gardenpath.models.training.trainer import LanguageModelling
 from gardenpath.runs import distributed as rank_processes
 from gardenpath.runs.distributed import RankProcesses
 from gardenpath.runs.training import train

@@ -22,7 +22,7 @@ from gardenpath.cli import help_text
 from gardenpath.data.corpus import READERS
 from gardenpath.errors import ConfigError
 from gardenpath.eval.search.settings import SEARCHES
-from gardenpath.models.registry import MODELS
+from gardenpath.models.family import MODELS
 from gardenpath.playground.settings import PlaygroundSettings
 from gardenpath.settings.compose import expand_watch_flag
 from gardenpath.settings.evaluate import EvaluateSettings

@@ -19,12 +19,11 @@ from gardenpath.data.words.vocabulary import SPECIALS, Vocabulary
 from gardenpath.eval.search.expansion import BeamExpansion
 from gardenpath.eval.search.protocol import Work
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.sentences import SentenceSearch
+from gardenpath.eval.search.scorer import SentenceSearch
 from gardenpath.eval.search.settings import Unbiased, WordSync
 from gardenpath.eval.search.unbiased import UnbiasedExpansion
-from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.models.syntactic.networks import PlmNetwork, RnngNetwork
 from gardenpath.models.syntactic.plm_search import PlmSearch
-from gardenpath.models.syntactic.rnng import RnngNetwork
 from gardenpath.models.syntactic.rnng_search import RnngSearch
 from tests.eval.search.slow_search import prefix_log_probs
 from tests.models.slow_models import SlowPlm, StepwiseRnng

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from gardenpath.errors import RunError
-from gardenpath.models.training.module import LanguageModelling
+from gardenpath.models.training.trainer import LanguageModelling
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs
 from tests.integration.commands import ROOT
@@ -145,7 +145,7 @@ def test_what_was_trained_before_the_kill_is_not_trained_again(tmp_path: Path) -
 SCRIPT = """
 import os, signal, sys
 from gardenpath.runs.training import train
-from gardenpath.models.training.module import LanguageModelling
+from gardenpath.models.training.trainer import LanguageModelling
 
 original = LanguageModelling.training_step
 def step_or_die(self, batch, batch_idx):

@@ -31,11 +31,9 @@ from gardenpath.eval.parsing import (
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.scorer import StructuredScorer
 from gardenpath.eval.search.settings import Unbiased, WordSync
-from gardenpath.models.family import NeuralFamily
-from gardenpath.models.registry import FAMILIES
+from gardenpath.models.family import FAMILIES, NeuralFamily
 from gardenpath.models.syntactic.attention_composition import AttentionComposition
-from gardenpath.models.syntactic.plm import PlmNetwork
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import PlmNetwork, RnngNetwork
 from tests.eval.search.slow_search import derivations
 from tests.integration.searching import (
     MODELS,

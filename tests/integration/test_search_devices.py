@@ -19,12 +19,11 @@ from gardenpath.eval.search.beam import Beam
 from gardenpath.eval.search.expansion import BeamExpansion, Found
 from gardenpath.eval.search.protocol import Work
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.sentences import SentenceSearch
+from gardenpath.eval.search.scorer import SentenceSearch
 from gardenpath.eval.search.settings import SearchSettings, Unbiased, WordSync
 from gardenpath.models.syntactic.family import PlmSettings, RnngSettings
-from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.models.syntactic.networks import PlmNetwork, RnngNetwork
 from gardenpath.models.syntactic.plm_search import PlmSearch
-from gardenpath.models.syntactic.rnng import RnngNetwork
 from gardenpath.models.syntactic.rnng_search import RnngSearch
 from tests.integration.searching import (
     MODELS,

@@ -11,7 +11,7 @@ import pytest
 
 from gardenpath.errors import ConfigError
 from gardenpath.models.ngram.model import NgramModel
-from gardenpath.models.training.module import LanguageModelling
+from gardenpath.models.training.trainer import LanguageModelling
 from gardenpath.runs.training import train
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.train import TrainSettings

@@ -19,8 +19,7 @@ from gardenpath.models.output import FactoredToken
 from gardenpath.models.sequential.networks import Block
 from gardenpath.models.syntactic.attention_composition import AttentionComposition
 from gardenpath.models.syntactic.composition import LstmComposition
-from gardenpath.models.syntactic.plm import PlmNetwork
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import PlmNetwork, RnngNetwork
 
 State = tuple[Tensor, Tensor]
 

@@ -18,17 +18,18 @@ from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import ConfigError, DamagedRunError, RunError
 from gardenpath.eval.search.protocol import ROOT_NODE, TransitionModel
 from gardenpath.eval.search.settings import WordSync
-from gardenpath.models.family import NeuralFamily, SyntacticFamily
-from gardenpath.models.ngram.model import EstimatedFamily, NgramModel
-from gardenpath.models.output import FactoredToken, SequentialNetwork
-from gardenpath.models.registry import (
+from gardenpath.models.family import (
     ADOPTED,
     FAMILIES,
     MODELS,
+    NeuralFamily,
+    SyntacticFamily,
     load_model,
     load_subwords,
     load_vocabulary,
 )
+from gardenpath.models.ngram.model import EstimatedFamily, NgramModel
+from gardenpath.models.output import FactoredToken, SequentialNetwork
 from gardenpath.models.weights import load_arrays, load_weights, save_arrays, save_weights
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.schema import read
@@ -208,7 +209,10 @@ def _folder(runs: Path, model: str) -> RunFolder:
 
 def _model(folder: RunFolder) -> torch.nn.Module | NgramModel:
     """The model of a run folder, built from what the folder holds."""
-    return load_model(folder, loaded(folder).settings.model, load_vocabulary(folder))
+    model: torch.nn.Module | NgramModel = load_model(
+        folder, loaded(folder).settings.model, load_vocabulary(folder)
+    )
+    return model
 
 
 def _without_manifest(folder: RunFolder) -> RunFolder:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from gardenpath.models.scores import BatchScores, Totals, score_tokens
+from gardenpath.models.output import BatchScores, Totals, score_tokens
 from tests.models.samples import make_batch
 
 

@@ -28,9 +28,8 @@ from gardenpath.data.words.vocabulary import (
     build_vocabulary,
 )
 from gardenpath.eval.search.settings import SEARCH_VERSION, SearchSettings, Unbiased, WordSync
-from gardenpath.models.family import NeuralFamily
+from gardenpath.models.family import FAMILIES, NeuralFamily
 from gardenpath.models.ngram.model import train_ngram
-from gardenpath.models.registry import FAMILIES
 from gardenpath.runs.computing import make_scorer
 from gardenpath.runs.model import PIECES_VERSION
 from tests.models.samples import make_split
@@ -48,11 +47,11 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "ngram": ("models/ngram/model.py",),
     "lstm, transformer": ("models/sequential/*.py", "models/output.py"),
     "rnng": (
-        "models/syntactic/family.py", "models/syntactic/rnng*.py", "models/search_states.py",
-        "models/syntactic/*composition.py",
+        "models/syntactic/family.py", "models/syntactic/networks.py", "models/syntactic/rnng*.py",
+        "models/search_states.py", "models/syntactic/*composition.py",
     ),
-    "plm": ("models/syntactic/plm*.py",),
-    "arpa": ("models/ngram/arpa_model.py",),
+    "plm": ("models/syntactic/networks.py", "models/syntactic/plm*.py"),
+    "arpa": ("models/ngram/arpa.py",),
     "grnn": ("adopted/grnn.py",),
 }  # fmt: skip
 PLACES = {"words": "WORDS_VERSION", "search": "SEARCH_VERSION"}

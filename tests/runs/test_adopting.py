@@ -13,7 +13,7 @@ import pytest
 import gardenpath as gp
 from gardenpath.errors import ConfigError, DamagedRunError, GardenpathError, RunError
 from gardenpath.eval.suites.summary import RunName
-from gardenpath.models.ngram.arpa_model import ArpaModel
+from gardenpath.models.ngram.arpa import ArpaModel
 from gardenpath.runs.find import name_of_source, reference_of, settings_of
 from gardenpath.runs.model import AdoptedModel
 from gardenpath.runs.run import HowScored, how_scored

@@ -21,7 +21,7 @@ from gardenpath.eval.search.replicates import standard_error
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.scorer import StructuredScorer
 from gardenpath.eval.search.settings import WordSync
-from gardenpath.models.scores import Totals
+from gardenpath.models.output import Totals
 from gardenpath.runs import computing
 from gardenpath.runs.model import TrainedModel
 from gardenpath.runs.perplexity import CorpusPerplexities, as_perplexity, perplexities, with_errors

@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 from gardenpath.errors import DamagedRunError, RunError
 from gardenpath.eval.search.scorer import StructuredScorer
 from gardenpath.eval.search.settings import Limits, SearchSettings, Unbiased, WordSync
-from gardenpath.models.sequential.scorer import SequentialScorer
+from gardenpath.models.sequential.networks import SequentialScorer
 from gardenpath.runs import model as model_module
 from gardenpath.runs.find import find, load
 from gardenpath.runs.model import TrainedModel

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gardenpath.models.registry import FAMILIES
+from gardenpath.models.family import FAMILIES
 from gardenpath.models.sequential.family import LstmFamily
 from gardenpath.runs import model as model_module
 from tests.runs import scoring_code

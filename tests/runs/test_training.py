@@ -11,7 +11,7 @@ import pytest
 from gardenpath.data.readers.base import FileRange
 from gardenpath.data.readers.treebanks import TextFiles
 from gardenpath.errors import GardenpathError, RunError
-from gardenpath.models.training.module import LanguageModelling
+from gardenpath.models.training.trainer import LanguageModelling
 from gardenpath.runs import training
 from tests import small_runs
 from tests.small_runs import NEURAL

@@ -15,9 +15,8 @@ from gardenpath.errors import ConfigError
 from gardenpath.eval.search.settings import SEARCHES, WordSync
 from gardenpath.eval.suites.library import suite_names
 from gardenpath.eval.suites.pairs import PAIR_SETS
-from gardenpath.models.family import NeuralFamily
+from gardenpath.models.family import FAMILIES, NeuralFamily
 from gardenpath.models.ngram.model import EstimatedFamily
-from gardenpath.models.registry import FAMILIES
 from gardenpath.settings.compose import (
     ConfigSource,
     Script,

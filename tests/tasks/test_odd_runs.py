@@ -11,7 +11,7 @@ import pytest
 
 import gardenpath as gp
 from gardenpath.errors import RunError, SkippedRunsError
-from gardenpath.models.sequential.scorer import SequentialScorer
+from gardenpath.models.sequential.networks import SequentialScorer
 from gardenpath.store.run_claim import write_failure
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs

@@ -23,7 +23,7 @@ from gardenpath.eval.published.files import PairingRules, StatedRun, stated_runs
 from gardenpath.eval.published.forms import read_file
 from gardenpath.eval.search.scorer import StructuredScorer
 from gardenpath.eval.surprisal.tables import SurprisalRow, read_surprisals
-from gardenpath.models.sequential.scorer import SequentialScorer
+from gardenpath.models.sequential.networks import SequentialScorer
 from gardenpath.runs.model import TrainedModel
 from gardenpath.store.manifest import read_results_manifest, side_car
 from gardenpath.store.surprisals import Stored

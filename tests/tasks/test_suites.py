@@ -20,7 +20,7 @@ from gardenpath.eval.search.settings import WordSync
 from gardenpath.eval.suites.library import export, load_suites, suite_names
 from gardenpath.eval.suites.suite import SuiteError
 from gardenpath.eval.suites.tables import load_table_suite
-from gardenpath.models.sequential.scorer import SequentialScorer
+from gardenpath.models.sequential.networks import SequentialScorer
 from gardenpath.runs.model import TrainedModel
 from gardenpath.runs.run import Run
 from gardenpath.settings.compose import load_settings

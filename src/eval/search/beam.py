@@ -105,12 +105,10 @@ class Beam:
         return self._with(self.score[:, :width], lambda all_: all_[:, :width])
 
     def widened(self, slots: int) -> Beam:
-        """Return the beam with more empty slots."""
         score = functional.pad(self.score, (0, slots), value=-torch.inf)
         return self._with(score, lambda all_: functional.pad(all_, (0, 0, 0, slots)))
 
     def empty(self, width: int) -> Beam:
-        """Return a beam of the same groups without hypotheses."""
         score = self.score.new_full((len(self.score), width), -torch.inf)
         return self._with(score, lambda all_: all_.new_zeros((len(score), width, all_.shape[2])))
 
@@ -139,7 +137,6 @@ def root_beam(groups: int, width: int, *, device: torch.device, dtype: torch.dty
 
 
 def after_word(score: Tensor, joint: Tensor, node: Tensor, depth: Tensor) -> Beam:
-    """Return a beam that has just read a word."""
     groups, width = score.shape
     origin = torch.arange(width, device=node.device).expand(groups, width)
     none = torch.full_like(node, -1)
@@ -171,7 +168,6 @@ class WordLimit:
     margin: float | None = None
 
     def of_beam(self, beam: Beam) -> Beam:
-        """Return the survivors."""
         front = beam.front(self.width)
         return replace(front, score=self.of_scores(front.score))
 

@@ -1,6 +1,6 @@
 """Beam search from one word to the next, for many groups at once, and what all expansions share.
 
-Called by :mod:`sentences` for each token. An expansion does not know about sentences: it gets the
+Called by :mod:`scorer` for each token. An expansion does not know about sentences: it gets the
 hypotheses of groups and their targets, and returns the survivors before they read the word.
 """
 
@@ -31,12 +31,12 @@ from gardenpath.eval.search.settings import SearchSettings, WordSync
 from gardenpath.util import NATS_PER_BIT
 
 
+@dataclass(frozen=True)
 class Competition:
     """Decides which words are admitted to the word beam; ``fast_track`` is the number of extras."""
 
-    def __init__(self, settings: WordSync, fast_track: int) -> None:
-        self._width = settings.action_beam
-        self._fast_track = fast_track
+    _width: int
+    _fast_track: int
 
     def admit(
         self, leading: Tensor, done: Tensor, pieces: NextPieces | None
@@ -190,7 +190,9 @@ class BeamExpansion(Expansion):
         super().__init__(model, settings, is_packed=is_packed, work=work)
         self._settings = settings
         places = settings.fast_track
-        self._competition = None if places == "word_beam" else Competition(settings, places)
+        self._competition = (
+            None if places == "word_beam" else Competition(settings.action_beam, places)
+        )
 
     @property
     def ended(self) -> WordLimit:
@@ -208,7 +210,10 @@ class BeamExpansion(Expansion):
     def run(self, beam: Beam, targets: Targets) -> Found:
         settings, pieces = self._settings, targets.pieces
         self._stepper.begin(are_shared=targets.are_shared)
-        step = _Step(self._stepper, settings, self._competition, targets, self.ended)
+        # What goes on as a word of several pieces need not be near the best one.
+        margin = self.ended.margin if pieces is None else None
+        history = History() if targets.keeps_history else None
+        step = _Step(self._stepper, settings, self._competition, targets, margin, history)
         completed = beam.empty(settings.word_beam if pieces is None else pieces.width)
         # As a structural hypothesis, its score is its joint probability.
         state = _State(
@@ -230,7 +235,7 @@ class BeamExpansion(Expansion):
             beam=kept,
             log_prob=ended.score.logsumexp(1) if is_sum else state.admitted_log_prob,
             too_many=state.too_many,
-            trail=None if step.history is None else step.history.trails(kept.entry),
+            trail=None if history is None else history.trails(kept.entry),
         )
 
 
@@ -245,25 +250,16 @@ class _State:
     admitted_count: Tensor
 
 
+@dataclass(frozen=True)
 class _Step:
     """One action of all open hypotheses, on the way to given targets."""
 
-    def __init__(
-        self,
-        stepper: Stepper,
-        settings: WordSync,
-        competition: Competition | None,
-        targets: Targets,
-        ended: WordLimit,
-    ) -> None:
-        self._settings = settings
-        # What goes on as a word of several pieces need not be near the best one.
-        self._margin = ended.margin if targets.pieces is None else None
-        self._competition = competition
-        self._targets = targets
-        self._is_packed = stepper.is_packed
-        self._stepper = stepper
-        self.history = History() if targets.keeps_history else None
+    _stepper: Stepper
+    _settings: WordSync
+    _competition: Competition | None
+    _targets: Targets
+    _margin: float | None
+    history: History | None
 
     def __call__(self, state: _State) -> _State:
         beam, targets = state.beam, self._targets
@@ -290,12 +286,9 @@ class _Step:
             is_full = (admitted_count >= self._settings.action_beam).unsqueeze(1)
             score = score.masked_fill(is_full, -torch.inf)
         return _State(
-            self._advanced(beam, score, place, successors.shape[2] - Column.CLOSE),
-            completed,
-            state.too_many | too_many,
-            admitted_log_prob,
-            admitted_count,
-        )
+            self._advanced(beam, score, place, successors.shape[2] - Column.CLOSE), completed,
+            state.too_many | too_many, admitted_log_prob, admitted_count,
+        )  # fmt: skip
 
     def _done(
         self, beam: Beam, successors: Tensor, leading: Tensor, completed: Beam
@@ -308,7 +301,7 @@ class _Step:
         is_end = self._targets.is_end.unsqueeze(1)
         bound = successors[..., Column.WORD].masked_fill(is_end, -torch.inf)
         words = self._targets.words.unsqueeze(1).expand_as(bound)
-        if settings.lazy_words and settings.may_bound and self._is_packed:
+        if settings.lazy_words and settings.may_bound and self._stepper.is_packed:
             last = self._lazy_words(beam.node, bound, leading, completed, words)
         else:
             last = self._stepper.words(beam.node, bound, bound > -torch.inf, words)
@@ -356,8 +349,7 @@ class _Step:
         return torch.maximum(last, score[:, :1] - self._margin)
 
     def _advanced(self, beam: Beam, score: Tensor, place: Tensor, columns: int) -> Beam:
-        """Return the hypotheses that are still open, after their actions."""
-        if self._is_packed:
+        if self._stepper.is_packed:
             # Slots are sorted, so that empty ones are last.
             width = int((score > -torch.inf).sum(1).max()) if score.numel() else 0
             score, place = score[:, :width], place[:, :width]

@@ -11,6 +11,8 @@ These *deviations* add up like surprisals: the deviations of a sum or difference
 the sums or differences of their deviations, replicate by replicate, also between sentences, because
 a prefix that two sentences share has the same estimates in both. The standard error of any such
 combination is the standard error of the mean of its deviations.
+
+Also read by suites, texts and reports, so torch is not imported here.
 """
 
 from __future__ import annotations
@@ -18,16 +20,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import logsumexp, stdtrit
 
 from gardenpath.data.arrays import Floats
 from gardenpath.util import bits, plural
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -66,14 +64,7 @@ def t_quantile(replicates: int, *, coverage: float = 0.95) -> float:
     return float(stdtrit(replicates - 1, 0.5 + coverage / 2))
 
 
-# ----------------------------------------------------------------------------
-# Unbiased thinning of weighted hypotheses (Fearnhead and Clifford 2003), and its random numbers.
-#
-# To keep about K of N weights, find the threshold c with Σ min(1, w / c) = K. Weights of at least
-# c stay as they are. Each of the others stays with probability w / c and then weighs c: its
-# expected weight is what it was. Systematic resampling (one random number for all) takes exactly
-# as many of them as expected, so that the total weight does not change at all.
-
+# The random numbers of replicates: splitmix64.
 
 _MASK = (1 << 64) - 1
 # The constants of splitmix64.
@@ -98,55 +89,6 @@ def uniforms(keys: Sequence[int], count: int) -> Floats:
         value = value ^ (value >> np.uint64(31))
     result: Floats = (value >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return result
-
-
-def threshold(weight: Tensor, width: int) -> Tensor:
-    """``(groups, 1)`` thresholds that keep ``width`` of ``(groups, slots)`` weights.
-
-    Zero if there are at most as many positive weights. If the A largest weights are kept for sure,
-    c = (sum of the others) / (width - A); A is the smallest number for which no other weight is
-    above c.
-    """
-    import torch  # here, because tables need other functions of this module
-
-    if weight.shape[1] <= width:
-        return torch.zeros_like(weight[:, :1])
-    top, places = weight.topk(width, dim=1)
-    outside = weight.scatter(1, places, 0.0).sum(1, keepdim=True)
-    others = top.flip(1).cumsum(1).flip(1) + outside
-    left = torch.arange(width, 0, -1, device=weight.device)
-    limit = others / left
-    first = (top <= limit).to(torch.int8).argmax(1, keepdim=True)
-    return limit.gather(1, first)
-
-
-@dataclass(frozen=True)
-class Draw:
-    """``is_kept``: which weights are kept; ``weight``: what they weigh now, zero for others."""
-
-    is_kept: Tensor
-    weight: Tensor
-
-
-def drawn(weight: Tensor, bar: Tensor, uniform: Tensor) -> Draw:
-    """Keep weights of at least ``bar``, others with probability weight / bar, as systematic draws.
-
-    ``weight``: ``(groups, slots)``; ``bar``: ``(groups, 1)``; ``uniform``: ``(groups, 1)`` in
-    [0, 1).
-    """
-    import torch
-
-    is_large = weight >= bar
-    # Where the bar is zero, all weights are large.
-    chance = (weight / bar).masked_fill(is_large, 0.0)
-    mark = (chance.cumsum(1) + uniform).floor()
-    taken = mark > torch.nn.functional.pad(mark[:, :-1], (1, 0))
-    weight = torch.where(taken, bar, weight.masked_fill(~is_large, 0.0))
-    return Draw(is_large | taken, weight)
-
-
-# ----------------------------------------------------------------------------
-# Words whose standard error is still above the tolerance: how many, and how to say so.
 
 
 def not_converged(

@@ -179,7 +179,6 @@ class SearchFailure:
 
     @property
     def remedy(self) -> str:
-        """The setting to change."""
         if self.hit_consecutive:
             return "raise search.max_consecutive"
         if self.hit_open:
@@ -193,7 +192,7 @@ class SentenceResult:
 
     ``replicate_log_probs``: ``(prefixes, replicates)`` estimates of the log probability; a
     deterministic search has one. ``replicate_measures``: ``(prefixes, replicates, 8)`` what the
-    survivors say about each token (:mod:`word_measures`).
+    survivors say about each token (:func:`measured`).
     ``replicate_word_ends``: for each prefix that ends with the last piece of a word, the log
     probability that the word does not continue, zero for others; None if they were not asked for.
     If the search failed, all end before the failure, which ``failure`` describes.
@@ -207,7 +206,6 @@ class SentenceResult:
 
     @property
     def prefix_log_probs(self) -> tuple[float, ...]:
-        """Log probability (nats) of each prefix."""
         return tuple(pooled(self.replicate_log_probs).log_probs.tolist())
 
     @property
@@ -220,7 +218,6 @@ class SentenceResult:
 
     @property
     def replicates(self) -> int:
-        """Number of independent estimates."""
         return int(self.replicate_log_probs.shape[1])
 
     @functools.cached_property

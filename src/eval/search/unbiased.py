@@ -1,7 +1,7 @@
 """Unbiased search: hypotheses that beams would drop survive at random, and weigh more.
 
 Hypotheses advance from word to word as in :mod:`expansion`, but with weights. Wherever a beam is
-too narrow, thinning (:mod:`replicates`) decides which hypotheses stay. Successors that generate
+too narrow, thinning (:func:`drawn`) decides which hypotheses stay. Successors that generate
 the word leave the action beam; the sum of their weights, before the word beam thins them, is an
 estimate of the probability of the prefix whose expectation is exact, whatever the beams.
 
@@ -26,11 +26,9 @@ from gardenpath.eval.search.beam import Beam, History, Stepper, WordLimit, joine
 from gardenpath.eval.search.expansion import Expansion, Found, Targets
 from gardenpath.eval.search.protocol import TransitionModel, Work
 from gardenpath.eval.search.replicates import (
-    drawn,
     mixed,
     not_converged,
     standard_error,
-    threshold,
     uniforms,
 )
 from gardenpath.eval.search.result import SentenceResult, with_replicates
@@ -78,7 +76,8 @@ class UnbiasedExpansion(Expansion):
         settings, pieces = self._settings, targets.pieces
         draws = self._draws(targets, beam.score)
         self._stepper.begin(are_shared=targets.are_shared)
-        step = _Step(self._stepper, settings, targets, draws)
+        history = History() if targets.keeps_history else None
+        step = _Step(self._stepper, settings, targets, draws, history)
         buffer = max(settings.action_beam, settings.word_beam)
         log_prob = torch.full_like(beam.score[:, 0], -torch.inf)
         too_many = torch.zeros_like(targets.is_end).unsqueeze(1).repeat(1, 2)
@@ -95,7 +94,7 @@ class UnbiasedExpansion(Expansion):
             beam=completed,
             log_prob=state.log_prob,
             too_many=state.too_many,
-            trail=None if step.history is None else step.history.trails(completed.entry),
+            trail=None if history is None else history.trails(completed.entry),
         )
 
     def _draws(self, targets: Targets, like: Tensor) -> Tensor:
@@ -119,19 +118,15 @@ class _State:
     too_many: Tensor
 
 
+@dataclass(frozen=True)
 class _Step:
     """One action of all open hypotheses, on the way to given targets."""
 
-    def __init__(
-        self, stepper: Stepper, settings: Unbiased, targets: Targets, draws: Tensor
-    ) -> None:
-        self._settings = settings
-        self._targets = targets
-        self._draws = draws
-        self._is_packed = stepper.is_packed
-        self._stepper = stepper
-        self._log_roulette = math.log(settings.roulette)
-        self.history = History() if targets.keeps_history else None
+    _stepper: Stepper
+    _settings: Unbiased
+    _targets: Targets
+    _draws: Tensor
+    history: History | None
 
     def __call__(self, state: _State, number: int) -> _State:
         beam, targets = state.beam, self._targets
@@ -168,7 +163,7 @@ class _Step:
         rows = stepper.rows(bound > -torch.inf)
         cheap = stepper.model.word_bound(stepper.at(beam.node, rows), stepper.at(words, rows))
         cheap = bound + stepper.spread(cheap.unsqueeze(1), rows, bound.shape).squeeze(2)
-        bar = (log_prob + self._log_roulette).unsqueeze(1)
+        bar = (log_prob + math.log(self._settings.roulette)).unsqueeze(1)
         scale = torch.maximum(cheap.amax(1, keepdim=True), bar)
         scale = scale.clamp(min=torch.finfo(scale.dtype).min)
         draw = drawn((cheap - scale).exp(), (bar - scale).exp(), uniform)
@@ -176,13 +171,12 @@ class _Step:
         return chosen, (bar - cheap).clamp(min=0.0).masked_fill(~chosen, 0.0)
 
     def _opened(self, beam: Beam, successors: Tensor, log_prob: Tensor, uniform: Tensor) -> Beam:
-        """Return the open hypotheses of the next step, after their actions."""
         actions = successors[..., Column.CLOSE :]
         flat = actions.flatten(1)
-        bar = (log_prob + self._log_roulette).unsqueeze(1)
+        bar = (log_prob + math.log(self._settings.roulette)).unsqueeze(1)
         score = thinned_scores(flat, self._settings.action_beam, uniform, bar)
         score, place = _kept_first(score, self._settings.action_beam)
-        if self._is_packed:
+        if self._stepper.is_packed:
             width = int((score > -torch.inf).sum(1).max()) if score.numel() else 0
             score, place = score[:, :width], place[:, :width]
             if not width:
@@ -196,6 +190,56 @@ class _Step:
         numbers = torch.stack([joint, torch.zeros_like(joint)], dim=2)
         chosen = Beam(score, chosen.integers, numbers)
         return self._stepper.advance(chosen, place % columns + Column.CLOSE, self.history)
+
+
+# ----------------------------------------------------------------------------
+# Unbiased thinning of weighted hypotheses (Fearnhead and Clifford 2003).
+#
+# To keep about K of N weights, find the threshold c with Σ min(1, w / c) = K. Weights of at least
+# c stay as they are. Each of the others stays with probability w / c and then weighs c: its
+# expected weight is what it was. Systematic resampling (one random number for all) takes exactly
+# as many of them as expected, so that the total weight does not change at all.
+
+
+def threshold(weight: Tensor, width: int) -> Tensor:
+    """``(groups, 1)`` thresholds that keep ``width`` of ``(groups, slots)`` weights.
+
+    Zero if there are at most as many positive weights. If the A largest weights are kept for sure,
+    c = (sum of the others) / (width - A); A is the smallest number for which no other weight is
+    above c.
+    """
+    if weight.shape[1] <= width:
+        return torch.zeros_like(weight[:, :1])
+    top, places = weight.topk(width, dim=1)
+    outside = weight.scatter(1, places, 0.0).sum(1, keepdim=True)
+    others = top.flip(1).cumsum(1).flip(1) + outside
+    left = torch.arange(width, 0, -1, device=weight.device)
+    limit = others / left
+    first = (top <= limit).to(torch.int8).argmax(1, keepdim=True)
+    return limit.gather(1, first)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """``is_kept``: which weights are kept; ``weight``: what they weigh now, zero for others."""
+
+    is_kept: Tensor
+    weight: Tensor
+
+
+def drawn(weight: Tensor, bar: Tensor, uniform: Tensor) -> Draw:
+    """Keep weights of at least ``bar``, others with probability weight / bar, as systematic draws.
+
+    ``weight``: ``(groups, slots)``; ``bar``: ``(groups, 1)``; ``uniform``: ``(groups, 1)`` in
+    [0, 1).
+    """
+    is_large = weight >= bar
+    # Where the bar is zero, all weights are large.
+    chance = (weight / bar).masked_fill(is_large, 0.0)
+    mark = (chance.cumsum(1) + uniform).floor()
+    taken = mark > torch.nn.functional.pad(mark[:, :-1], (1, 0))
+    weight = torch.where(taken, bar, weight.masked_fill(~is_large, 0.0))
+    return Draw(is_large | taken, weight)
 
 
 def thinned_scores(score: Tensor, width: int, uniform: Tensor, bar: Tensor | None = None) -> Tensor:

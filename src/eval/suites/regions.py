@@ -241,7 +241,8 @@ def region_tokens(
 
 # The search error of sums and differences of surprisals.
 #
-# A search with replicates gives deviations of every surprisal (:mod:`replicates`). Deviations of a
+# A search with replicates gives deviations of every surprisal
+# (:mod:`gardenpath.eval.search.replicates`). Deviations of a
 # sum are the sums of the deviations, replicate by replicate, so that prefixes that two sentences
 # share cancel as they do in surprisals.
 # If sentences have different numbers of replicates, the first ones of each correspond: of a prefix

@@ -99,7 +99,7 @@ class RunHeader:
 
     ``model`` is the family, ``vocabulary`` the hash of the vocabulary. ``search`` is ``none`` for
     models that need no search; ``settings`` are the settings of the search, such as beam widths.
-    ``boundary`` says how words are made of pieces (:mod:`gardenpath.data.words.boundaries`); None
+    ``boundary`` says how words are made of pieces (:mod:`gardenpath.data.words.pieces`); None
     if the units of the model are words.
     """
 

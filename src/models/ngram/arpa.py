@@ -1,16 +1,20 @@
-"""Read ARPA files, the format of n-gram models of SRILM, KenLM and others.
+"""ARPA files, the format of n-gram models of SRILM, KenLM and others, and their family.
 
-A file has one section of lines ``log10(p) <tab> words [<tab> log10(backoff)]`` for each order. Both
-families of n-gram models read them; errors name file and line.
+A file has one section of lines ``log10(p) <tab> words [<tab> log10(backoff)]`` for each order;
+errors name file and line. ``task=adopt`` stores such a model in a run folder, with its own
+vocabulary, and scoring opens it from there; the family ``ngram`` reads such files too. Settings are
+read from here, without torch.
 """
 
 from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -18,15 +22,25 @@ from gardenpath.data.arrays import Floats, Ints
 from gardenpath.data.readers.base import require_text
 from gardenpath.data.words.vocabulary import (
     BEGIN_ID,
+    END_ID,
     SPECIALS,
     UNKNOWN,
+    UNKNOWN_ID,
     Language,
     Vocabulary,
 )
-from gardenpath.errors import InputError
-from gardenpath.models.ngram.model import ABSENT, NgramModel, NgramTable
-from gardenpath.store.files import open_text
+from gardenpath.errors import DamagedRunError, InputError
+from gardenpath.models.family import AdoptedFamily, AdoptedSettings, ModelSettings
+from gardenpath.models.ngram.model import ABSENT, NgramModel, NgramScorer, NgramTable
+from gardenpath.settings.schema import Bounds
+from gardenpath.store.files import fingerprint, open_text, sha256_of
+from gardenpath.store.run_folder import VOCABULARY_FILE, WEIGHTS_FILE
 from gardenpath.util import NATS_PER_LOG10
+
+if TYPE_CHECKING:
+    from gardenpath.data.words.pieces import Boundary
+    from gardenpath.data.words.vocabulary import Language
+
 
 # ARPA files write this value for a probability of zero, because the logarithm is infinite.
 LOG10_ZERO = -99.0
@@ -177,12 +191,8 @@ def read_arpa(path: Path, *, language: Language = "en") -> tuple[NgramModel, Voc
     reading.require_complete()
     tokens = tuple(reading.numbers)
     vocabulary = Vocabulary(
-        tokens=tokens,
-        counts=(0,) * len(tokens),
-        labels=(),
-        language=language,
-        min_count=1,
-    )
+        tokens=tokens, counts=(0,) * len(tokens), labels=(), language=language, min_count=1,
+    )  # fmt: skip
     return build_model(reading.sections, tokens, path), vocabulary
 
 
@@ -271,3 +281,119 @@ def _number(text: str) -> float:
     if not _NUMBER.fullmatch(text):
         raise ValueError(text)
     return float(text)
+
+
+# ----------------------------------------------------------------------------
+# The family of n-gram models in ARPA files, and an adopted model.
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArpaSettings:
+    """How the model of an ARPA file is used."""
+
+    unknown_log10: Annotated[float, Bounds(-1000.0, 0.0)] | None = None
+    """Log10 probability of unknown words, before backing off, if the file gives them none: KenLM
+    uses -100. With null their probability is zero and their surprisal infinite."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArpaNgramModel(AdoptedSettings):
+    """An n-gram model from an ARPA file."""
+
+    family: Literal["arpa"] = "arpa"
+    network: ArpaSettings = ArpaSettings()
+
+
+class ArpaFamily(AdoptedFamily):
+    """N-gram models from ARPA files, with their own vocabularies."""
+
+    settings: ClassVar[type[ModelSettings]] = ArpaNgramModel
+
+    def adopt(self, settings: ArpaNgramModel, source: str, folder: Path) -> AdoptedSettings:
+        from gardenpath.models.ngram.arpa import read_arpa
+
+        # The language selects among classes of unknown words, which only own models have.
+        language: Language = "zh" if settings.language == "zh" else "en"
+        model, vocabulary = read_arpa(Path(source), language=language)
+        vocabulary.save(folder / VOCABULARY_FILE)
+        model.save(folder / WEIGHTS_FILE)
+        return settings
+
+    def identity(self, settings: ArpaNgramModel, folder: Path) -> str:
+        files = {name: sha256_of(folder / name) for name in (VOCABULARY_FILE, WEIGHTS_FILE)}
+        return fingerprint("arpa", 1, files=files)
+
+    def open(
+        self,
+        settings: ArpaNgramModel,
+        folder: Path,
+        *,
+        device: str,
+        boundary: Boundary | None,
+        on_words: Callable[[int], None] = lambda _: None,
+    ) -> ArpaModel:
+
+        return ArpaModel(folder, settings.network, on_words)
+
+
+# Number of sentences scored together, after which progress is reported.
+_AT_ONCE = 5_000
+_AGAIN = "copy the run folder again, or adopt the model again"
+
+
+@dataclass
+class ArpaModel:
+    """An adopted n-gram model; its files are read when they are first needed."""
+
+    _folder: Path
+    _settings: ArpaSettings
+    _on_words: Callable[[int], None]
+
+    def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
+        """Return, for each sentence, the log probability (nats) of each word, then its end.
+
+        If the file lists no ``</s>``, ends have no probability, and their values are NaN.
+        """
+        scorer = NgramScorer(model=self._model, vocabulary=self._vocabulary)
+        log_probs: list[Floats] = []
+        for begin in range(0, len(sentences), _AT_ONCE):
+            chunk = sentences[begin : begin + _AT_ONCE]
+            log_probs += scorer.word_log_probs(chunk)
+            self._on_words(sum(map(len, chunk)))
+        if not self._predicts_ends:
+            for scores in log_probs:
+                scores[-1] = np.nan
+        return log_probs
+
+    def knows(self, word: str) -> bool:
+        """Whether the file lists the word."""
+        return self._vocabulary.knows(word)
+
+    def seen_as(self, words: Sequence[str]) -> list[str]:
+        """Return each word, or the symbol of unknown words for it."""
+        return [
+            self._vocabulary.seen_as(word, is_first=position == 0)
+            for position, word in enumerate(words)
+        ]
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        try:
+            return Vocabulary.load(self._folder / VOCABULARY_FILE)
+        except InputError as error:
+            raise DamagedRunError(f"{error}; {_AGAIN}") from error
+
+    @cached_property
+    def _model(self) -> NgramModel:
+        path = self._folder / WEIGHTS_FILE
+        model = NgramModel.load(path, words=len(self._vocabulary), remedy=_AGAIN)
+        unknown = self._settings.unknown_log10
+        if unknown is not None and model.log_probs[0][UNKNOWN_ID] == -np.inf:
+            model.log_probs[0][UNKNOWN_ID] = unknown * NATS_PER_LOG10
+        return model
+
+    @property
+    def _predicts_ends(self) -> bool:
+        model = self._model
+        listed = (bool((table.words == END_ID).any()) for table in model.tables[1:])
+        return model.log_probs[0][END_ID] > -np.inf or any(listed)

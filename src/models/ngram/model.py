@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from gardenpath.data.arrays import Bools, Floats, Ints
-from gardenpath.data.encoding import EncodedSplit, PieceSets
-from gardenpath.data.words.pieces import Boundary
+from gardenpath.data.encoding import EncodedSplit, PieceSets, encode_sentences, words_of_pieces
+from gardenpath.data.sentence import Sharing
+from gardenpath.data.words.pieces import Boundary, Subwords
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.errors import DamagedRunError
-from gardenpath.models.family import Family, ModelSettings
+from gardenpath.models.family import ModelSettings, TrainedFamily
 from gardenpath.models.weights import load_arrays, save_arrays
 from gardenpath.settings.schema import PositiveInt
+from gardenpath.store.run_folder import VOCABULARY_FILE
 
 if TYPE_CHECKING:
     from gardenpath.data.preparation import PreparedCorpus
@@ -208,6 +210,7 @@ def estimate_discounts(adjusted: Ints) -> tuple[float, float, float]:
 # Backoff n-gram language models, estimated from counts or read from an ARPA file.
 
 
+@dataclass(eq=False, kw_only=True)
 class NgramModel:
     """An n-gram model over a vocabulary of ids; log probabilities are in nats.
 
@@ -215,21 +218,16 @@ class NgramModel:
     the backoff weight of its context.
     """
 
-    def __init__(
-        self, *, tables: list[NgramTable], log_probs: list[Floats], log_backoffs: list[Floats]
-    ) -> None:
-        self.tables = tables
-        self.log_probs = log_probs
-        self.log_backoffs = log_backoffs
+    tables: list[NgramTable]
+    log_probs: list[Floats]
+    log_backoffs: list[Floats]
 
     @property
     def order(self) -> int:
-        """Length of the longest n-grams."""
         return len(self.tables)
 
     @property
     def vocabulary_size(self) -> int:
-        """Number of ids, including those of special symbols."""
         return len(self.tables[0])
 
     def score(self, sentences: Sequence[Ints]) -> list[Floats]:
@@ -270,14 +268,12 @@ class NgramModel:
         scores = self.log_probs[0][rows[0]]
         for level in range(1, self.order):
             # Backing off costs the weight of the context; an unlisted context has weight one.
-            context = np.concatenate([[ABSENT], rows[level - 1][:-1]])
-            context[is_begin] = ABSENT
+            context = _shift(rows[level - 1], is_begin)
             backed_off = scores + _look_up(self.log_backoffs[level - 1], context, 0.0)
             scores = _look_up(self.log_probs[level], rows[level], backed_off)
         return scores
 
     def save(self, path: Path) -> None:
-        """Write all arrays as safetensors."""
         arrays: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]] = {}
         for level in range(self.order):
             arrays[f"keys.{level + 1}"] = self.tables[level].keys
@@ -286,20 +282,27 @@ class NgramModel:
         save_arrays(arrays, path)
 
     @staticmethod
-    def load(path: Path) -> NgramModel:
-        """Read a model written by :meth:`save`."""
+    def load(
+        path: Path, *, words: int | None = None, remedy: str = "copy the run folder again"
+    ) -> NgramModel:
+        """Read a model written by :meth:`save`, over so many words."""
         arrays = load_arrays(path)
         try:
-            order = len(arrays) // 3
             size = len(arrays["keys.1"])
-            levels = range(1, order + 1)
-            return NgramModel(
+            levels = range(1, len(arrays) // 3 + 1)
+            model = NgramModel(
                 tables=[NgramTable(arrays[f"keys.{level}"], size) for level in levels],
                 log_probs=[arrays[f"log_prob.{level}"] for level in levels],
                 log_backoffs=[arrays[f"log_backoff.{level}"] for level in levels],
             )
         except (KeyError, IndexError, ValueError) as error:
             raise DamagedRunError(f"{path}: is not an n-gram model ({error})") from error
+        if words not in (None, model.vocabulary_size):
+            raise DamagedRunError(
+                f"{path}: the model has {model.vocabulary_size} words, but {VOCABULARY_FILE} next "
+                f"to it has {words}; {remedy}"
+            )
+        return model
 
 
 def _look_up(values: Floats, rows: Ints, otherwise: Floats | float) -> Floats:
@@ -348,12 +351,15 @@ def train_unigram(split: EncodedSplit, *, vocabulary_size: int) -> NgramModel:
 # Families of n-gram models, which are estimated from counts.
 
 
-class EstimatedFamily(Family):
+class EstimatedFamily(TrainedFamily):
     """Models that are estimated from counts in one pass."""
 
     @abc.abstractmethod
     def estimate(self, settings: Any, corpus: PreparedCorpus) -> tuple[NgramModel, Vocabulary]:
         """Return the model and the vocabulary it is defined on."""
+
+    def load(self, settings: Any, vocabulary: Vocabulary, path: Path) -> NgramModel:
+        return NgramModel.load(path, words=len(vocabulary))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -413,51 +419,77 @@ class UnigramFamily(EstimatedFamily):
     def estimate(
         self, settings: UnigramModel, corpus: PreparedCorpus
     ) -> tuple[NgramModel, Vocabulary]:
-
         vocabulary = corpus.vocabulary
         return train_unigram(corpus.split("train"), vocabulary_size=len(vocabulary)), vocabulary
 
 
 # ----------------------------------------------------------------------------
-# Total probabilities of sets of pieces, for models over pieces.
+# Word scores, and total probabilities of sets of pieces, for models over pieces.
 #
 # The mass of a set after a context is that of the n-grams listed with the context, plus the
 # backoff weight times the mass after the shorter context of the tokens that are not listed. So the
 # masses after all listed contexts follow from those after shorter ones.
 
 
-class NgramMasses:
-    """Sums of the probabilities of pieces that a choice of boundaries needs."""
+class NgramScorer:
+    """Scores words with an n-gram model, like a scorer of sequential networks.
 
-    def __init__(self, model: NgramModel, sets: PieceSets, boundary: Boundary) -> None:
+    Prefixes are not shared, because a lookup costs less than finding them. ``boundary`` says how
+    the pieces of a word make its probability; it has no effect on models of whole words.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: NgramModel,
+        vocabulary: Vocabulary,
+        subwords: Subwords | None = None,
+        boundary: Boundary | None = None,
+    ) -> None:
         self._model = model
-        self._sets = sets
-        self._boundary = boundary
-        self._after: list[Floats] | None = None
+        self._vocabulary = vocabulary
+        self._subwords = subwords
+        self.sharing = Sharing(0, 0)
+        self._boundary: Boundary = boundary if subwords is not None and boundary else "none"
+        self._sets = None if self._boundary == "none" else PieceSets(vocabulary)
+        self._after: list[Floats] = []
 
-    def __call__(self, sentences: Sequence[Ints]) -> list[Floats]:
-        """``(tokens + 1,)`` log masses for each sentence."""
-        if self._boundary == "next":
-            return self._that_follow_words(sentences)
-        return [self._alike(sentence) for sentence in sentences]
+    def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
+        """Return the log probability (nats) of each word and, last, of the end of each sentence."""
+        return self.split_log_probs(encode_sentences(sentences, self._vocabulary, self._subwords))
 
-    def _that_follow_words(self, sentences: Sequence[Ints]) -> list[Floats]:
+    def split_log_probs(self, split: EncodedSplit) -> list[Floats]:
+        """Like :meth:`word_log_probs`, for sentences that are already encoded."""
+        sentences = [split.sentence(number).astype(np.int64) for number in range(len(split))]
+        scores = self._model.score(sentences)
+        masses: Sequence[Floats | None] = [None] * len(split)
+        if self._sets is not None and self._boundary == "next":
+            masses = self._after_words(sentences, self._sets)
+        elif self._sets is not None:
+            masses = [self._alike(sentence, self._sets) for sentence in sentences]
+        tokens = len(split.tokens) + len(split)
+        self.sharing = Sharing(tokens, tokens)
+        return [
+            words_of_pieces(split, number, log_probs, mass, self._boundary)
+            for number, (log_probs, mass) in enumerate(zip(scores, masses, strict=True))
+        ]
+
+    def _after_words(self, sentences: Sequence[Ints], sets: PieceSets) -> list[Floats]:
+        """``(tokens + 1,)`` log masses of all tokens that can follow a word, by sentence."""
         if not sentences:
             return []
-        if self._after is None:
-            self._after = masses_after(self._model, self._sets.follows_word)
+        after = self._after = self._after or masses_after(self._model, sets.follows_word)
         lengths = np.array([len(sentence) for sentence in sentences])
         text, is_begin = with_boundaries(np.concatenate(sentences), lengths)
         rows = find_all(self._model.tables, text, is_begin)
-        masses = np.full(len(text), self._after[0][0])
+        masses = np.full(len(text), after[0][0])
         for level in range(1, self._model.order):
-            context = np.concatenate([[ABSENT], rows[level - 1][:-1]])
-            context[is_begin] = ABSENT
+            context = _shift(rows[level - 1], is_begin)
             known = context != ABSENT
-            masses[known] = self._after[level][context[known]]
+            masses[known] = after[level][context[known]]
         return np.split(np.log(masses[~is_begin]), np.cumsum(lengths + 1)[:-1])
 
-    def _alike(self, sentence: Ints) -> Floats:
+    def _alike(self, sentence: Ints, sets: PieceSets) -> Floats:
         """Score each position with all pieces that begin with the piece at this position."""
         order = self._model.order
         tokens = [*sentence.tolist(), END_ID]
@@ -466,11 +498,10 @@ class NgramMasses:
         for place, token in enumerate(tokens):
             history = tokens[max(place - order + 1, 0) : place]
             # Shorter contexts than that of the model occur only at the beginning of a sentence.
-            histories += [(history, place < order, int(piece)) for piece in self._sets.alike(token)]
+            histories += [(history, place < order, int(piece)) for piece in sets.alike(token)]
             places += [place] * (len(histories) - len(places))
-        log_probs = self._model.last_log_probs(histories)
         result = np.full(len(tokens), -np.inf)
-        np.logaddexp.at(result, np.array(places), log_probs)
+        np.logaddexp.at(result, np.array(places), self._model.last_log_probs(histories))
         return result
 
 

@@ -52,9 +52,12 @@ class LstmSettings:
     def shape(self) -> LstmShape:
         """The shape of the named size, with individual values replaced."""
         return shape_of(
-            LSTM_SIZES, self.size, layers=self.layers, hidden=self.hidden,
+            LSTM_SIZES,
+            self.size,
+            layers=self.layers,
+            hidden=self.hidden,
             embedding=self.embedding,
-        )  # fmt: skip
+        )
 
     def mistakes(self) -> list[str]:
         """Return the mistakes in a combination of settings."""

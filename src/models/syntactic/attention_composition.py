@@ -158,13 +158,10 @@ class AttentionCellsBackward:
         """The gradient of the weights, after all rounds."""
         cells = self._cells
         return AttentionWeights(
-            to_state=self._state.t() @ torch.cat(cells.hidden),
-            state_bias=self._state.sum(0),
-            match=cells.state.t() @ self._query,
-            gate=self._gate.t() @ cells.mean,
-            output=self._vectors.t() @ cells.mixed,
-            bias=self._vectors.sum(0),
-        )
+            to_state=self._state.t() @ torch.cat(cells.hidden), state_bias=self._state.sum(0),
+            match=cells.state.t() @ self._query, gate=self._gate.t() @ cells.mean,
+            output=self._vectors.t() @ cells.mixed, bias=self._vectors.sum(0),
+        )  # fmt: skip
 
 
 # ----------------------------------------------------------------------------
@@ -288,13 +285,10 @@ class AttentionComposition(nn.Module):
     def weights(self, to_output: nn.Linear) -> AttentionWeights:
         """Return the weights of the attention; ``to_output`` computes u."""
         return AttentionWeights(
-            to_state=to_output.weight,
-            state_bias=to_output.bias,
-            match=self.match.weight[self.size :],
-            gate=self.gate.weight[:, 2 * self.size :],
-            output=self.output.weight,
-            bias=self.output.bias,
-        )
+            to_state=to_output.weight, state_bias=to_output.bias,
+            match=self.match.weight[self.size :], gate=self.gate.weight[:, 2 * self.size :],
+            output=self.output.weight, bias=self.output.bias,
+        )  # fmt: skip
 
     def readers(self) -> tuple[ReaderWeights, ReaderWeights]:
         """Return the weights of the two directions of the LSTM."""
@@ -344,14 +338,11 @@ class _Round(NamedTuple):
 def _rounds(batch: TimedTreeBatch) -> list[_Round]:
     composed = zip(bounds(batch.constituent_sizes), bounds(batch.child_sizes), strict=True)
     parts = zip(
-        composed,
-        bounds(batch.forward_begin_sizes),
-        bounds(batch.backward_begin_sizes),
+        composed, bounds(batch.forward_begin_sizes), bounds(batch.backward_begin_sizes),
         _steps(batch.forward_sizes, batch.forward_steps),
         _steps(batch.backward_sizes, batch.backward_steps),
-        _steps(batch.stack_sizes, batch.stack_steps),
-        strict=True,
-    )
+        _steps(batch.stack_sizes, batch.stack_steps), strict=True,
+    )  # fmt: skip
     return [_Round((slice(*rows), slice(*children)), *rest) for (rows, children), *rest in parts]
 
 

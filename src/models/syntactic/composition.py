@@ -218,7 +218,6 @@ class CellChain(Cells):
         self.inputs, self.vector = inputs, vector
 
     def read(self, begin: int, end: int, transposed: Tensor) -> None:
-        """Compute the cells of a level."""
         if begin < end:
             inputs = self.inputs.index_select(0, self.vector[begin:end])
             self.advance(begin, end, inputs, transposed)
@@ -246,7 +245,6 @@ class CellChainBackward(CellsBackward):
         self._vector = chain.vector
 
     def read(self, begin: int, end: int) -> None:
-        """Propagate the gradients of a level to inputs and previous cells."""
         if begin < end:
             self.advance(begin, end)
             add_rows_(self.inputs, self._vector[begin:end], self.gates[begin:end])
@@ -297,22 +295,13 @@ class LstmComposition(nn.Module):
         forward_labels, backward_labels = self.label_states(labels)
         mask = dropout_mask(self.dropout, words, len(batch.constituent_label), 2 * self.size)
         return apply_in_full_precision(
-            _ComposeLevels,
+            _ComposeLevels, mask, batch,
             functional.linear(words, self.forward_input, self.forward_bias),
             functional.linear(words, self.backward_input, self.backward_bias),
-            forward_labels,
-            backward_labels,
-            self.forward_input,
-            self.backward_input,
-            self.forward_bias,
-            self.backward_bias,
-            self.forward_recurrent,
-            self.backward_recurrent,
-            self.output.weight,
-            self.output.bias,
-            mask,
-            batch,
-        )
+            forward_labels, backward_labels, self.forward_input, self.backward_input,
+            self.forward_bias, self.backward_bias, self.forward_recurrent, self.backward_recurrent,
+            self.output.weight, self.output.bias,
+        )  # fmt: skip
 
 
 def _first_state(gates: Tensor) -> Tensor:
@@ -326,23 +315,10 @@ class _ComposeLevels(torch.autograd.Function):
     """Both chains and the output layer, level by level over the whole batch."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        forward_words: Tensor,
-        backward_words: Tensor,
-        forward_labels: Tensor,
-        backward_labels: Tensor,
-        forward_input: Tensor,
-        backward_input: Tensor,
-        forward_bias: Tensor,
-        backward_bias: Tensor,
-        forward_recurrent: Tensor,
-        backward_recurrent: Tensor,
-        output_weight: Tensor,
-        output_bias: Tensor,
-        mask: Tensor | None,
-        batch: TreeBatch,
-    ) -> Tensor:
+    def forward(ctx: Any, mask: Tensor | None, batch: TreeBatch, *tensors: Tensor) -> Tensor:
+        (forward_words, backward_words, forward_labels, backward_labels, forward_input,
+         backward_input, forward_bias, backward_bias, forward_recurrent, backward_recurrent,
+         output_weight, output_bias) = tensors  # fmt: skip
         count, types = len(batch.constituent_label), len(forward_words)
         ahead, back = (
             cell_chain(words, vector, previous, firsts=len(labels), extra=count)
@@ -402,21 +378,13 @@ class _ComposeLevels(torch.autograd.Function):
             back.read(bb, be)
         labels = ctx.chains[0].first
         return (
-            ahead.inputs[:types],
-            back.inputs[:types],
-            ahead.state[:labels],
-            back.state[:labels],
-            ahead.inputs[types:].t() @ vectors,
-            back.inputs[types:].t() @ vectors,
-            ahead.inputs[types:].sum(0),
-            back.inputs[types:].sum(0),
-            ahead.weight_gradient,
-            back.weight_gradient,
-            before_relu.t() @ both,
-            before_relu.sum(0),
-            None,
-            None,
-        )
+            None, None, ahead.inputs[:types], back.inputs[:types],
+            ahead.state[:labels], back.state[:labels],
+            ahead.inputs[types:].t() @ vectors, back.inputs[types:].t() @ vectors,
+            ahead.inputs[types:].sum(0), back.inputs[types:].sum(0),
+            ahead.weight_gradient, back.weight_gradient,
+            before_relu.t() @ both, before_relu.sum(0),
+        )  # fmt: skip
 
 
 def _levels(batch: TreeBatch) -> list[tuple[tuple[int, int], ...]]:

@@ -57,7 +57,7 @@ class RnngFamily(SyntacticFamily):
     settings: ClassVar[type[ModelSettings]] = RnngModel
 
     def build(self, settings: RnngModel, vocabulary: Vocabulary) -> nn.Module:
-        from gardenpath.models.syntactic.rnng import RnngNetwork
+        from gardenpath.models.syntactic.networks import RnngNetwork
 
         return RnngNetwork(
             settings.network,
@@ -83,7 +83,7 @@ class RnngFamily(SyntacticFamily):
         return settings.network.strategy
 
     def as_searched(self, network: nn.Module, search: Any, *, is_packed: bool) -> RnngSearch:
-        from gardenpath.models.syntactic.rnng import RnngNetwork
+        from gardenpath.models.syntactic.networks import RnngNetwork
         from gardenpath.models.syntactic.rnng_search import RnngSearch
 
         assert isinstance(network, RnngNetwork)
@@ -130,7 +130,7 @@ class PlmFamily(SyntacticFamily):
     settings: ClassVar[type[ModelSettings]] = PlmModel
 
     def build(self, settings: PlmModel, vocabulary: Vocabulary) -> nn.Module:
-        from gardenpath.models.syntactic.plm import PlmNetwork
+        from gardenpath.models.syntactic.networks import PlmNetwork
 
         return PlmNetwork(
             settings.network,
@@ -154,7 +154,7 @@ class PlmFamily(SyntacticFamily):
         return "top_down"
 
     def as_searched(self, network: nn.Module, search: Any, *, is_packed: bool) -> PlmSearch:
-        from gardenpath.models.syntactic.plm import PlmNetwork
+        from gardenpath.models.syntactic.networks import PlmNetwork
         from gardenpath.models.syntactic.plm_search import PlmSearch
 
         assert isinstance(network, PlmNetwork)

@@ -21,7 +21,7 @@ from gardenpath.models.search_states import (
     searched_words,
 )
 from gardenpath.models.syntactic.attention_composition import AttentionComposition
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import RnngNetwork
 from gardenpath.models.syntactic.rnng_stack import (
     Children,
     StackNodes,

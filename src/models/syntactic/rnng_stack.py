@@ -19,7 +19,7 @@ from gardenpath.data.trees.legality import MOST_OPEN, Column, Kind
 from gardenpath.models.search_states import START_STATE, Arena, legal_state
 from gardenpath.models.syntactic.attention_composition import AttentionComposition
 from gardenpath.models.syntactic.composition import LstmComposition
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import RnngNetwork
 
 
 class SearchStack:
@@ -46,7 +46,6 @@ class SearchStack:
         self._output_bias = network.to_output.bias.detach()
 
     def _ordered(self, weight: Tensor) -> Tensor:
-        """Reorder the rows of a weight by gate."""
         into, forget, new, out = weight.detach().chunk(4)
         return torch.cat([into, forget, out, new * 2 if self._by_sigmoid else new])
 
@@ -116,7 +115,7 @@ def number_columns(*, has_keys: bool, has_contents: bool, has_pieces: bool) -> d
     ``below``: the element below. ``base``: the element below the label of the innermost open
     constituent; ``label`` of it; ``children`` that it has so far. ``depth``: number of open
     constituents, at most :data:`MOST_OPEN`; ``legal``: the state that determines the legal actions
-    (:mod:`transitions`). ``height``: number of elements below. ``nothing``: zero. ``key`` of label
+    (:class:`ColumnBias`). ``height``: number of elements below. ``nothing``: zero. ``key`` of label
     and children of the innermost open constituent; ``content``: key of the element itself.
     ``pieces`` of the word on top, one for other elements.
     """
@@ -242,15 +241,12 @@ class StackNodes:
         return self._numbers.again
 
     def column(self, name: str, nodes: Tensor) -> Tensor:
-        """Return a column of some nodes."""
         return self.arena[name].index_select(0, nodes)
 
     def inputs(self, vectors: Tensor) -> Tensor:
-        """Return the input projections of vectors."""
         return self._stack.inputs(vectors)
 
     def begin(self) -> None:
-        """Start with the empty stack."""
         arena, stack = self.arena, self._stack
         arena.clear()
         self.height, self.most_children, self.most_pieces = 0, 1, 1
@@ -279,7 +275,7 @@ class StackNodes:
     ) -> Tensor:
         """Push vectors, given with their input projections, onto nodes; return the new nodes.
 
-        ``events``: see :mod:`search_numbers`. ``content``: the keys of elements that are children;
+        ``events``: see :class:`PushedNumbers`. ``content``: the keys of elements that are children;
         ``child``: their rows, if not all. ``pieces``: of the words on top, if they are counted.
         ``inputs`` are overwritten.
         """
@@ -301,7 +297,6 @@ class StackNodes:
         return arena.append(count)
 
     def _write_keys(self, numbers: Tensor, content: Tensor, rows: Tensor | None) -> None:
-        """Add new children to the keys of their constituents."""
         names = ("key", "content") if self._has_contents else ("key",)
         for name in names:
             column = self.arena.column(numbers, name)

@@ -17,11 +17,11 @@ import signal
 import struct
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pytorch_lightning as pl
 import torch
@@ -32,7 +32,6 @@ from torch import Tensor
 
 from gardenpath.data.arrays import Ints
 from gardenpath.errors import DivergedError, RunError, TrainingStoppedError
-from gardenpath.models.training.module import CorpusDataModule
 from gardenpath.models.weights import LOWER_RATE, has_finite_weights
 from gardenpath.store.files import sha256_of, whole_file, write_text
 from gardenpath.store.run_folder import CHECKPOINT_FILE, DIVERGED_FOLDER, RunFolder
@@ -55,10 +54,7 @@ class WholeCheckpoints(CheckpointIO):
     """Lets Lightning write and read checkpoints with a checksum; the old one stays until then."""
 
     def save_checkpoint(
-        self,
-        checkpoint: dict[str, Any],
-        path: str | os.PathLike[str],
-        storage_options: Any | None = None,
+        self, checkpoint: dict[str, Any], path: str | os.PathLike[str], storage_options: Any = None
     ) -> None:
         try:
             with whole_file(Path(path)) as temporary:
@@ -73,12 +69,7 @@ class WholeCheckpoints(CheckpointIO):
                 "with existing=resume"
             ) from error
 
-    def load_checkpoint(
-        self,
-        path: str | os.PathLike[str],
-        map_location: Any | None = None,
-        weights_only: bool | None = True,
-    ) -> dict[str, Any]:
+    def load_checkpoint(self, path: str | os.PathLike[str], *_: Any, **__: Any) -> dict[str, Any]:
         return read_checkpoint(Path(path))
 
     def remove_checkpoint(self, path: str | os.PathLike[str]) -> None:
@@ -116,7 +107,10 @@ def _seal(path: Path) -> None:
 
 
 def _damage(path: Path) -> str:
-    """Describe what is wrong with a file; empty if nothing is."""
+    """Describe what is wrong with a file; empty if nothing is.
+
+    The checksum is that of the file as it was without its comment.
+    """
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _END_SIZE - _COMMENT))
@@ -125,21 +119,16 @@ def _damage(path: Path) -> str:
         expected = _END, struct.pack("<H", _COMMENT), _SEAL
         if (end[:4], end[-2:], comment[: len(_SEAL)]) != expected:
             return "is damaged: its end is missing"
-        if comment[len(_SEAL) :].decode("ascii", "replace") != _checksum(file, size):
+        left = size - _COMMENT - len(_NO_COMMENT)
+        digest = hashlib.sha256()
+        file.seek(0)
+        while left and (block := file.read(min(left, 1 << 20))):
+            digest.update(block)
+            left -= len(block)
+        digest.update(_NO_COMMENT)
+        if comment[len(_SEAL) :].decode("ascii", "replace") != digest.hexdigest():
             return "is damaged: it does not have the checksum with which it was written"
     return ""
-
-
-def _checksum(file: BinaryIO, size: int) -> str:
-    """Return the SHA-256 of a file as it was without its comment."""
-    left = size - _COMMENT - len(_NO_COMMENT)
-    digest = hashlib.sha256()
-    file.seek(0)
-    while left and (block := file.read(min(left, 1 << 20))):
-        digest.update(block)
-        left -= len(block)
-    digest.update(_NO_COMMENT)
-    return digest.hexdigest()
 
 
 # ----------------------------------------------------------------------------
@@ -167,7 +156,6 @@ class SeenLoss:
     number: int
 
     def item(self) -> float:
-        """Return the loss, after it has arrived."""
         if self.copied is not None:
             self.copied.synchronize()
         return float(self.value)
@@ -182,35 +170,26 @@ class DivergenceGuard(Callback):
         self._last: SeenLoss | None = None
 
     def on_train_batch_start(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+        self, trainer: pl.Trainer, pl_module: Any, batch: Any, batch_idx: int
     ) -> None:
         self._batch = (batch, batch_idx)
 
-    def on_before_backward(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, loss: Tensor
-    ) -> None:
+    def on_before_backward(self, trainer: pl.Trainer, pl_module: Any, loss: Tensor) -> None:
         self._look(trainer, loss, "train", *self._batch)
 
-    def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        self._settle(trainer)
+    def on_validation_start(self, trainer: pl.Trainer, *_: Any) -> None:
+        self._check(trainer, self._last)
+
+    def on_validation_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        self._check(trainer, self._last)
 
     def on_validation_batch_end(
-        self,
-        trainer: pl.Trainer,
-        pl_module: pl.LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-        dataloader_idx: int = 0,
+        self, trainer: pl.Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, *_: Any
     ) -> None:
         self._look(trainer, outputs, "valid", batch, batch_idx)
 
-    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        self._settle(trainer)
-
     def require_finite_so_far(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Raise an error before anything infinite is written."""
-        self._settle(trainer)
+        self._check(trainer, self._last)
         if self._last is not None and not has_finite_weights(module):
             raise self._diverged(trainer, self._last, "weights are infinite or not numbers")
 
@@ -218,18 +197,11 @@ class DivergenceGuard(Callback):
         before = self._last
         value, copied = _on_its_way(loss.detach())
         self._last = SeenLoss(
-            value=value,
-            copied=copied,
-            split=split,
-            step=trainer.global_step + (split == "train"),
-            learning_rate=float(trainer.optimizers[0].param_groups[0]["lr"]),
-            batch=batch,
+            value=value, copied=copied, split=split, step=trainer.global_step + (split == "train"),
+            learning_rate=float(trainer.optimizers[0].param_groups[0]["lr"]), batch=batch,
             number=number,
-        )
+        )  # fmt: skip
         self._check(trainer, self._last if copied is None else before)
-
-    def _settle(self, trainer: pl.Trainer) -> None:
-        self._check(trainer, self._last)
 
     def _check(self, trainer: pl.Trainer, seen: SeenLoss | None) -> None:
         if seen is not None and not math.isfinite(loss := seen.item()):
@@ -273,7 +245,6 @@ def _save_batch(trainer: pl.Trainer, seen: SeenLoss, path: Path) -> None:
     with whole_file(path) as temporary:
         save_file(tensors, temporary, metadata=about)
     data: Any = trainer.datamodule  # type: ignore[attr-defined]
-    assert isinstance(data, CorpusDataModule)
     lines = [f"{number}\t{data.text(seen.split, number)}\n" for number in numbers.tolist()]
     write_text(path.with_name("sentences.txt"), "".join(lines))
 
@@ -307,7 +278,6 @@ _log = logging.getLogger(__name__)
 _NAMES = ("SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2")
 # Not every system has all of them.
 SIGNALS = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
-_REQUEUE = tuple(one for one in SIGNALS if one.name.startswith("SIGUSR"))
 
 
 class StopSignals:
@@ -330,7 +300,6 @@ class StopSignals:
             self._previous.setdefault(number, previous)
 
     def restore(self) -> None:
-        """Reinstall the handlers from before."""
         if threading.current_thread() is not threading.main_thread():
             return
         for number, previous in self._previous.items():
@@ -353,7 +322,6 @@ class StopSignals:
         self.received = self.received or signal.SIGTERM
 
     def check(self) -> None:
-        """Raise the error of a signal that was received."""
         if self.received is not None:
             raise self.error()
 
@@ -375,7 +343,13 @@ class StopSignals:
         previous = self._previous.get(self.received)
         if callable(previous) and previous is not signal.default_int_handler:
             _log.warning("%s", error)
-            _call(previous, self.received)
+            try:
+                previous(self.received, None)
+            except subprocess.CalledProcessError as failure:
+                # SLURM ends all processes of a requeued job. If it ends the command that asks for
+                # it first, the handler reports an error, although the job is requeued.
+                if failure.returncode >= 0:
+                    raise
         elif is_requeued(self.received):
             _log.warning("%s", error)
             requeue()
@@ -413,22 +387,9 @@ def stop_signals(folder: RunFolder, *, leads: bool = True) -> Iterator[StopSigna
         stop.restore()
 
 
-def _call(handler: Callable[[int, None], Any], number: signal.Signals) -> None:
-    """Call a handler that may requeue the SLURM job of this process, and then ends it.
-
-    SLURM ends all processes of a requeued job. If it ends the command that asks for it first, the
-    handler reports an error, although the job is requeued.
-    """
-    try:
-        handler(number, None)
-    except subprocess.CalledProcessError as error:
-        if error.returncode >= 0:
-            raise
-
-
 def is_requeued(number: int) -> bool:
     """Whether a signal asks for the SLURM job of this process to be requeued."""
-    return number in _REQUEUE and "SLURM_JOB_ID" in os.environ
+    return signal.Signals(number).name.startswith("SIGUSR") and "SLURM_JOB_ID" in os.environ
 
 
 def requeue() -> None:
@@ -470,14 +431,12 @@ class ResumePoint(Checkpoint):
         self._guard = guard
         self._stop = stop
 
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_start(self, *_: Any) -> None:
         # Lightning has just put its own handler in front, which would end the training without a
         # checkpoint; when it is done, it reinstalls these.
         self._stop.install()
 
-    def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any
-    ) -> None:
+    def on_train_batch_end(self, trainer: pl.Trainer, pl_module: Any, *_: Any) -> None:
         if trainer.should_stop:  # at the last step, the end of the epoch follows
             return
         is_stopping = self._agree_to_stop(trainer)
@@ -486,9 +445,7 @@ class ResumePoint(Checkpoint):
         if is_stopping:
             raise self._stop.error()
 
-    def on_validation_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any
-    ) -> None:
+    def on_validation_batch_end(self, trainer: pl.Trainer, pl_module: Any, *_: Any) -> None:
         # Processes may have different numbers of these batches, so that they cannot agree here.
         if trainer.world_size > 1 or trainer.should_stop or self._stop.received is None:
             return
@@ -500,14 +457,10 @@ class ResumePoint(Checkpoint):
         if self._agree_to_stop(trainer, is_asked=True):
             raise self._stop.error()
 
-    def on_save_checkpoint(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
-    ) -> None:
+    def on_save_checkpoint(self, trainer: pl.Trainer, pl_module: Any, checkpoint: Any) -> None:
         checkpoint[_IS_OVER] = bool(trainer.should_stop)
 
-    def on_load_checkpoint(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
-    ) -> None:
+    def on_load_checkpoint(self, trainer: pl.Trainer, pl_module: Any, checkpoint: Any) -> None:
         repeat_validation(checkpoint["loops"]["fit_loop"])
         trainer.should_stop = bool(checkpoint[_IS_OVER])
 

@@ -28,7 +28,7 @@ from torch.distributed import (  # type: ignore[attr-defined]
 )
 
 from gardenpath.errors import ConfigError
-from gardenpath.models.scores import BatchScores
+from gardenpath.models.output import BatchScores
 from gardenpath.models.training.settings import TrainerSettings
 
 _TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -53,7 +53,6 @@ class Placement:
 
     @property
     def machines(self) -> int:
-        """Number of machines."""
         return self.size // self.local_size
 
     def as_environment(self) -> dict[str, str]:
@@ -166,12 +165,9 @@ def joined(placement: Placement, store: Store, trainer: TrainerSettings) -> Iter
     on_gpu = trainer.accelerator != "cpu" and torch.cuda.is_available()
     threads, variable = torch.get_num_threads(), os.environ.get("OMP_NUM_THREADS")
     distributed.init_process_group(
-        "nccl" if on_gpu else "gloo",
-        store=PrefixStore("group", store),
-        rank=placement.rank,
-        world_size=placement.size,
-        timeout=PATIENCE,
-    )
+        "nccl" if on_gpu else "gloo", store=PrefixStore("group", store), rank=placement.rank,
+        world_size=placement.size, timeout=PATIENCE,
+    )  # fmt: skip
     try:
         yield
         # Nobody leaves while another still waits for an answer.

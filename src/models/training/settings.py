@@ -141,13 +141,9 @@ def make_loggers(settings: LoggerSettings, *, folder: Path, config: Mapping[str,
 
     os.environ.setdefault("WANDB_SILENT", "true")
     logger = WandbLogger(
-        project=settings.project,
-        group=settings.group,
-        name="/".join(folder.parts[-3:]),
-        save_dir=folder,
-        offline=settings.offline,
-        config=dict(config),
-    )
+        project=settings.project, group=settings.group, name="/".join(folder.parts[-3:]),
+        save_dir=folder, offline=settings.offline, config=dict(config),
+    )  # fmt: skip
     begun_at_wandb(lambda: logger.experiment)
     return [logger]
 

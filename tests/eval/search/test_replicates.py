@@ -17,17 +17,15 @@ from torch import Tensor
 from gardenpath.data.pcfg import ExactModel, Grammar, Sampler, read_grammar
 from gardenpath.data.trees.legality import Column
 from gardenpath.eval.search.replicates import (
-    drawn,
     mixed,
     pooled,
     standard_error,
     t_quantile,
-    threshold,
     uniforms,
 )
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.settings import Unbiased, WordSync
-from gardenpath.eval.search.unbiased import thinned_scores
+from gardenpath.eval.search.unbiased import drawn, thinned_scores, threshold
 from gardenpath.util import bits
 from tests.documented.pages import ROOT
 from tests.eval.search.toy_model import search

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gardenpath.eval.search.protocol import Work
-from gardenpath.eval.search.sentences import MOST_GROUPS
+from gardenpath.eval.search.scorer import MOST_GROUPS
 from gardenpath.eval.search.settings import WordSync
 from tests.eval.search.toy_model import X, Y, Z, random_model, search, six_states
 

@@ -12,7 +12,7 @@ from gardenpath.data.trees.legality import Column
 from gardenpath.eval.search.expansion import BeamExpansion
 from gardenpath.eval.search.protocol import ROOT_NODE, TransitionModel, Work
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.sentences import SentenceSearch
+from gardenpath.eval.search.scorer import SentenceSearch
 from gardenpath.eval.search.settings import Unbiased, WordSync
 from gardenpath.eval.search.unbiased import UnbiasedExpansion
 

@@ -10,8 +10,13 @@ import pytest
 
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import DamagedRunError, GardenpathError
-from gardenpath.models.ngram.arpa import read_arpa
-from gardenpath.models.ngram.arpa_model import ArpaFamily, ArpaModel, ArpaNgramModel, ArpaSettings
+from gardenpath.models.ngram.arpa import (
+    ArpaFamily,
+    ArpaModel,
+    ArpaNgramModel,
+    ArpaSettings,
+    read_arpa,
+)
 from gardenpath.util import NATS_PER_LOG10
 from tests.models.ngram.random_arpa import RandomArpa, random_arpa, random_texts
 from tests.no_skips import NEEDS_KENLM

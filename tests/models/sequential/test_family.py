@@ -18,11 +18,10 @@ from gardenpath.data.words.pieces import (
     train_subwords,
 )
 from gardenpath.data.words.vocabulary import END_ID, SPECIALS, UNKNOWN_ID, Vocabulary
-from gardenpath.models.ngram.model import NgramModel, masses_after, train_ngram
+from gardenpath.models.ngram.model import NgramModel, NgramScorer, masses_after, train_ngram
 from gardenpath.models.output import SequentialNetwork
 from gardenpath.models.sequential.family import DecoderSettings, LstmSettings
-from gardenpath.models.sequential.networks import LstmNetwork, TransformerNetwork
-from gardenpath.models.sequential.scorer import SequentialScorer
+from gardenpath.models.sequential.networks import LstmNetwork, SequentialScorer, TransformerNetwork
 from tests.models.samples import make_split, random_sentences
 
 TEXT = ["lower lowest newer newest wider widest low new wide king kings"] * 20
@@ -60,9 +59,12 @@ def _scorer(
     *,
     boundary: Boundary = "next",
     share_prefixes: bool = True,
-) -> SequentialScorer:
+) -> SequentialScorer | NgramScorer:
+    model = _model(family, len(vocabulary))
+    if isinstance(model, NgramModel):
+        return NgramScorer(model=model, vocabulary=vocabulary, subwords=subwords, boundary=boundary)
     return SequentialScorer(
-        model=_model(family, len(vocabulary)),
+        model=model,
         vocabulary=vocabulary,
         subwords=subwords,
         boundary=boundary,
@@ -157,17 +159,19 @@ def test_the_probabilities_of_words_add_up_to_one(
 
 
 def _mass_of_beginnings(
-    plain: SequentialScorer, prefix: list[tuple[int, ...]], beginnings: tuple[int, ...]
+    plain: SequentialScorer | NgramScorer,
+    prefix: list[tuple[int, ...]],
+    beginnings: tuple[int, ...],
 ) -> float:
     each = plain.split_log_probs(_split([[*prefix, (one,)] for one in beginnings]))
     end = plain.split_log_probs(_split([prefix]))[0][-1]
     return sum(math.exp(scores[len(prefix)]) for scores in each) + math.exp(end)
 
 
-def _of_one_word(boundary: Boundary) -> SequentialScorer:
+def _of_one_word(boundary: Boundary) -> NgramScorer:
     """A model of a language with one word, of the pieces ▁b, a and b."""
     split = make_split([[5, 6, 8, 5, 6, 8]] * 30)
-    return SequentialScorer(
+    return NgramScorer(
         model=train_ngram(split, vocabulary_size=len(PIECES), order=3),
         vocabulary=PIECES,
         subwords=SUBWORDS,
@@ -210,7 +214,7 @@ def test_words_add_up_to_the_sentence(family: str, boundary: Boundary) -> None:
     assert found == pytest.approx(expected, abs=1e-12)
 
 
-def _unknown(plain: SequentialScorer) -> float:
+def _unknown(plain: SequentialScorer | NgramScorer) -> float:
     return math.exp(plain.split_log_probs(_split([[(UNKNOWN_ID,)]]))[0][0])
 
 

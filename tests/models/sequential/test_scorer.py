@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -12,12 +14,16 @@ from gardenpath.data.words.pieces import SubwordSettings, subword_vocabulary, tr
 from gardenpath.data.words.vocabulary import END_ID, UNKNOWN_ID
 from gardenpath.errors import GardenpathError
 from gardenpath.models.family import OutputKind
-from gardenpath.models.ngram.model import NgramModel, train_ngram
+from gardenpath.models.ngram.model import NgramModel, NgramScorer, train_ngram
 from gardenpath.models.output import SequentialNetwork
-from gardenpath.models.sequential import scorer as scoring
+from gardenpath.models.sequential import networks as scoring
 from gardenpath.models.sequential.family import DecoderSettings, LstmSettings
-from gardenpath.models.sequential.networks import LstmNetwork, TransformerNetwork
-from gardenpath.models.sequential.scorer import PrefixBatch, SequentialScorer
+from gardenpath.models.sequential.networks import (
+    LstmNetwork,
+    PrefixBatch,
+    SequentialScorer,
+    TransformerNetwork,
+)
 from tests.data.test_sentence import JOBS, one_trie, prefixes_of
 from tests.models.ngram.oracles import next_log_probs
 from tests.models.samples import make_batch, make_split, make_vocabulary, random_sentences
@@ -48,13 +54,25 @@ def _model(family: str) -> SequentialNetwork | NgramModel:
     return train_ngram(split, vocabulary_size=SIZE, order=3)
 
 
+WordScorer = SequentialScorer | NgramScorer
+
+
+def _scorer(
+    model: SequentialNetwork | NgramModel, **settings: Any
+) -> NgramScorer | SequentialScorer:
+    settings = {"vocabulary": VOCABULARY, **settings}
+    if isinstance(model, NgramModel):
+        return NgramScorer(model=model, **settings)
+    return SequentialScorer(model=model, **settings)
+
+
 SHARING = ("lstm", "transformer", "factored lstm", "factored transformer")
 FAMILIES = ("ngram", *SHARING)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_one_number_per_word_and_one_for_the_end(family: str) -> None:
-    scores = SequentialScorer(model=_model(family), vocabulary=VOCABULARY)
+    scores = _scorer(_model(family))
     found = scores.word_log_probs(SENTENCES)
     assert [len(numbers) for numbers in found] == [6, 2, 4, 31]
     assert all(numbers.dtype == np.float64 and (numbers < 0.0).all() for numbers in found)
@@ -62,7 +80,7 @@ def test_one_number_per_word_and_one_for_the_end(family: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_sentences_keep_their_order_and_are_scored_alone_alike(family: str) -> None:
-    scorer = SequentialScorer(model=_model(family), vocabulary=VOCABULARY)
+    scorer = _scorer(_model(family))
     for sentence, together in zip(SENTENCES, scorer.word_log_probs(SENTENCES), strict=True):
         np.testing.assert_allclose(scorer.word_log_probs([sentence])[0], together, rtol=1e-5)
 
@@ -71,7 +89,7 @@ def test_sentences_keep_their_order_and_are_scored_alone_alike(family: str) -> N
 def test_scores_are_those_of_the_network_without_dropout(family: str) -> None:
     network = _model(family)
     assert isinstance(network, SequentialNetwork)
-    scorer = SequentialScorer(model=network.train(), vocabulary=VOCABULARY)
+    scorer = _scorer(network.train())
     ids = [VOCABULARY.encode(words) for words in SENTENCES]
     with torch.no_grad():
         expected = network.eval().log_prob(make_batch(ids)).numpy()
@@ -82,7 +100,7 @@ def test_scores_are_those_of_the_network_without_dropout(family: str) -> None:
 def test_unknown_words_are_scored_as_their_class() -> None:
     model = _model("ngram")
     assert isinstance(model, NgramModel)
-    scorer = SequentialScorer(model=model, vocabulary=VOCABULARY)
+    scorer = _scorer(model)
     (found,) = scorer.word_log_probs([["zebra"]])
     assert found[0] == next_log_probs(model, [])[UNKNOWN_ID]
     assert found[1] == next_log_probs(model, [UNKNOWN_ID])[END_ID]
@@ -103,7 +121,7 @@ def test_a_word_is_the_sum_of_its_pieces() -> None:
     per_piece = model.score([np.array([*pieces[0], *pieces[1]])])[0]
     first = len(pieces[0])
     expected = [per_piece[:first].sum(), per_piece[first:-1].sum(), per_piece[-1]]
-    scorer = SequentialScorer(model=model, vocabulary=vocabulary, subwords=subwords)
+    scorer = _scorer(model, vocabulary=vocabulary, subwords=subwords)
     np.testing.assert_allclose(scorer.word_log_probs([words])[0], expected, rtol=1e-12)
 
 
@@ -126,7 +144,7 @@ PAIRS = [
 
 def _on_and_off(
     family: str, sentences: list[list[str]], dtype: torch.dtype
-) -> tuple[list[np.ndarray], list[np.ndarray], SequentialScorer]:
+) -> tuple[list[np.ndarray], list[np.ndarray], WordScorer]:
     model = _model(family)
     if isinstance(model, SequentialNetwork):
         # Large weights, so that scores differ from each other by more than rounding.
@@ -134,8 +152,8 @@ def _on_and_off(
             for weight in model.parameters():
                 weight.add_(torch.randn_like(weight), alpha=0.5)
         model = model.to(dtype)
-    shared = SequentialScorer(model=model, vocabulary=VOCABULARY)
-    alone = SequentialScorer(model=model, vocabulary=VOCABULARY, share_prefixes=False)
+    shared = _scorer(model)
+    alone = _scorer(model, **({} if isinstance(model, NgramModel) else {"share_prefixes": False}))
     found, expected = shared.word_log_probs(sentences), alone.word_log_probs(sentences)
     total = sum(len(words) + 1 for words in sentences)
     assert alone.sharing == Sharing(total, total)
@@ -187,7 +205,7 @@ def test_ngrams_share_nothing() -> None:
 
 
 def test_what_is_computed_is_each_distinct_prefix_with_what_follows() -> None:
-    scorer = SequentialScorer(model=_model("lstm"), vocabulary=VOCABULARY)
+    scorer = _scorer(_model("lstm"))
     scorer.word_log_probs([["the", "cat", "sleeps"], ["the", "cat"], ["the", "dog"]])
     # the; cat, sleeps, end; end after cat; dog, end
     assert scorer.sharing == Sharing(tokens=10, computed=7)
@@ -212,9 +230,7 @@ def test_sentences_that_share_little_are_scored_in_ordinary_batches(
 @pytest.mark.parametrize("family", ["lstm", "transformer"])
 @pytest.mark.parametrize("share_prefixes", [True, False])
 def test_all_tensors_are_on_the_device_of_the_scorer(family: str, share_prefixes: bool) -> None:
-    scorer = SequentialScorer(
-        model=_model(family), vocabulary=VOCABULARY, device="cpu", share_prefixes=share_prefixes
-    )
+    scorer = _scorer(_model(family), device="cpu", share_prefixes=share_prefixes)
     expected = scorer.word_log_probs(PAIRS)
     assert (scorer.sharing.saved > 0.2) == share_prefixes
     torch.set_default_device("meta")
@@ -231,7 +247,7 @@ def test_sentences_beyond_the_positions_of_a_model_are_refused(share_prefixes: b
     model = TransformerNetwork(
         DecoderSettings(layers=1, hidden=4, heads=1, max_positions=5), vocabulary_size=SIZE
     )
-    scorer = SequentialScorer(model=model, vocabulary=VOCABULARY, share_prefixes=share_prefixes)
+    scorer = _scorer(model, share_prefixes=share_prefixes)
     # Together they have more prefixes than there are positions, but none is too long.
     pairs = [["the", "cat", "sees", "dog"], ["the", "cat", "sees", "cat"], ["the", "cat", "dog"]]
     assert len(scorer.word_log_probs(pairs)) == 3

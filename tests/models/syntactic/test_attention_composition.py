@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from gardenpath.data.batches.trees import TimedTreeBatch, timed_tree_collate
 from gardenpath.data.trees.legality import Strategy
-from gardenpath.models.syntactic import rnng
+from gardenpath.models.syntactic import networks
 from gardenpath.models.syntactic.attention_composition import AttentionInputs, attention_states
 from tests.models.slow_models import lstm_cell
 from tests.models.syntactic.test_rnng import make_network
@@ -131,7 +131,7 @@ def test_states_and_gradients_are_those_of_one_row_after_the_other(
         slow = SlowStates(given, batch, vectors).all()
         return torch.stack([attention_states(given, batch), slow])
 
-    monkeypatch.setattr(rnng, "attention_states", fast_and_slow)
+    monkeypatch.setattr(networks, "attention_states", fast_and_slow)
     fast, slow = network._hidden_with_attention(words, labels, batch)
     torch.testing.assert_close(fast, slow, rtol=0, atol=1e-12)
     weight = torch.randn_like(fast)

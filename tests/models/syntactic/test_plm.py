@@ -17,7 +17,7 @@ from gardenpath.data.trees.legality import Action, Kind, ParserState, legal_top_
 from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.models.syntactic.family import PlmSettings
-from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.models.syntactic.networks import PlmNetwork
 from tests.data.strategies import bare_trees
 from tests.models.slow_models import SlowPlm
 from tests.tree_samples import SHAPES, encode_letters, encode_trees, piece_actions

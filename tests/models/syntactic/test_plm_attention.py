@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gardenpath.models.syntactic.plm_attention import (
+from gardenpath.models.syntactic.plm_search import (
     NO_SYMBOL,
     Blocks,
     Survivors,

@@ -20,7 +20,7 @@ from gardenpath.data.trees.legality import RULES, Action, Finish, Kind, ParserSt
 from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word, parse_tree
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.models.syntactic.family import RnngSettings
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import RnngNetwork
 from tests.data.strategies import bare_trees
 from tests.models.slow_models import StepwiseRnng
 from tests.tree_samples import (

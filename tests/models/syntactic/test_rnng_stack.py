@@ -14,7 +14,7 @@ from gardenpath.data.trees.legality import Column, Kind
 from gardenpath.models.search_states import START_STATE, legal_state
 from gardenpath.models.syntactic.attention_composition import AttentionComposition
 from gardenpath.models.syntactic.composition import LstmComposition
-from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.networks import RnngNetwork
 from gardenpath.models.syntactic.rnng_stack import (
     Children,
     PushedNumbers,

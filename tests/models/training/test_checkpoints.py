@@ -16,7 +16,7 @@ import torch
 from safetensors import safe_open
 
 from gardenpath.errors import DivergedError, RunError
-from gardenpath.models.scores import BatchScores
+from gardenpath.models.output import BatchScores
 from gardenpath.models.sequential.networks import LstmNetwork
 from gardenpath.models.training import checkpoints as divergence
 from gardenpath.models.training.checkpoints import WholeCheckpoints, read_checkpoint
@@ -290,7 +290,7 @@ def test_gradients_that_are_not_numbers_are_found_before_a_checkpoint(
 def test_a_model_without_finite_perplexity_is_not_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str
 ) -> None:
-    from gardenpath.models.scores import Totals
+    from gardenpath.models.output import Totals
     from gardenpath.runs import training
 
     def impossible(*_: object) -> Totals:

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from gardenpath.data.batches.tokens import Uncounted
 from gardenpath.errors import ConfigError
-from gardenpath.models.scores import BatchScores
+from gardenpath.models.output import BatchScores
 from gardenpath.models.training.distributed import ALONE, Placement, placed
-from gardenpath.models.training.module import LanguageModelling
 from gardenpath.models.training.settings import OptimiserSettings, TrainerSettings
+from gardenpath.models.training.trainer import LanguageModelling
 
 
 class Line(nn.Module):

@@ -10,8 +10,8 @@ from torch import nn
 from torch.optim import SGD, AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
-from gardenpath.models.training.module import make_optimiser, make_schedule
 from gardenpath.models.training.settings import OptimiserSettings
+from gardenpath.models.training.trainer import make_optimiser, make_schedule
 
 
 def _network() -> nn.Module:
