@@ -18,7 +18,6 @@ from gardenpath.data.readers.base import write_corpus
 from gardenpath.errors import InputError
 from gardenpath.eval.perplexity import PerplexityRow, perplexity_frame
 from gardenpath.eval.report.content import ReportContent, ReportedAnalysis
-from gardenpath.eval.report.page import write_report
 from gardenpath.eval.statistics.corpora import (
     ConstructionCount,
     CorpusStatistics,
@@ -160,6 +159,8 @@ def run_corpus(settings: EvaluateSettings, task: CorpusTask) -> None:
         runs, settings, split=task.split, limit=task.marginal_sentences, skipped=skipped
     )
     folder = Path(settings.output) / "corpora"
+    from gardenpath.eval.report.page import write_report  # here, because it loads matplotlib
+
     about = how_made(settings=plain(settings), **skip_facts(skipped))
     with results_folder(folder, about=about) as temporary:
         write_table(temporary / CORPUS_STATISTICS.file, statistics_frame(statistics))

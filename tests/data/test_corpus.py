@@ -201,10 +201,10 @@ SLOW = ("torch", "scipy", "matplotlib")
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
-        ("gardenpath.tasks.suites", (*SLOW, "pandas", "numpy")),
+        ("gardenpath.tasks.materials", SLOW),
         ("gardenpath.eval.display", (*SLOW, "pandas", "numpy")),
         ("gardenpath.eval.report.content", SLOW),
-        ("gardenpath.eval.report.page", SLOW),
+        ("gardenpath.runs.results", ("torch", "matplotlib")),
         ("gardenpath.eval.report.content", ("torch", "matplotlib")),
         ("gardenpath.studies.layouts", SLOW),
         ("gardenpath.runs.suite_tables", ("torch", "matplotlib")),

@@ -21,7 +21,6 @@ from gardenpath.eval.means import near_tied
 from gardenpath.eval.perplexity import PerplexityRow
 from gardenpath.eval.report.means import accuracies, accuracy_difference, bit_means, in_numbers
 from gardenpath.eval.statistics.analysis import AnalysisResult, load_analyses, own_analysis
-from gardenpath.eval.statistics.answering import run_analysis, why_not_weighted
 from gardenpath.eval.statistics.answers import ALPHA, is_significant
 from gardenpath.eval.statistics.formulas import Correction, Weighting
 from gardenpath.eval.statistics.rscript import write_result
@@ -308,6 +307,8 @@ def run_analyses(
     models are compared with, and their surprisals are known without error. ``formula`` asks a
     question of one's own, which is answered first.
     """
+    from gardenpath.eval.statistics.answering import run_analysis, why_not_weighted  # loads scipy
+
     tables = {
         name: None if table is None else of_models(with_usable(table, items))
         for name, table in (("items", items), ("effects", effects), ("sentences", sentences))

@@ -22,7 +22,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp, stdtrit
 
 from gardenpath.data.arrays import Floats
 from gardenpath.util import bits, plural
@@ -48,6 +47,8 @@ class Pooled:
 
 def pooled(log_probs: Floats) -> Pooled:
     """Average ``(prefixes, replicates)`` log estimates (nats)."""
+    from scipy.special import logsumexp  # here, because tables need other functions
+
     mean = logsumexp(log_probs, axis=1) - math.log(log_probs.shape[1])
     return Pooled(mean, np.exp(log_probs - mean[:, None]))
 
@@ -61,6 +62,8 @@ def standard_error(deviations: Floats) -> Floats:
 
 def t_quantile(replicates: int, *, coverage: float = 0.95) -> float:
     """Return the number of standard errors on either side of a ``coverage`` interval."""
+    from scipy.special import stdtrit  # here, because tables need other functions
+
     return float(stdtrit(replicates - 1, 0.5 + coverage / 2))
 
 

@@ -19,10 +19,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.special import nctdtr
-from scipy.stats import pearsonr, ttest_1samp
-from scipy.stats import t as student
 
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import StatisticsError
@@ -77,6 +73,8 @@ class Correlation:
 
 def pearson(first: ArrayLike, second: ArrayLike) -> Correlation:
     """Compute Pearson's correlation; pairs with a missing value are dropped."""
+    import scipy.stats
+
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     finite = np.isfinite(x) & np.isfinite(y)
     x, y = x[finite], y[finite]
@@ -86,7 +84,7 @@ def pearson(first: ArrayLike, second: ArrayLike) -> Correlation:
         raise StatisticsError("one of the two variables is the same in every pair")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # nearly constant values
-        result = pearsonr(x, y)
+        result = scipy.stats.pearsonr(x, y)
     r, df = float(result.statistic), len(x) - 2
     low = high = math.nan
     if len(x) > 3 and abs(r) < 1.0:
@@ -118,6 +116,8 @@ class TTest:
 
 def t_test(values: ArrayLike) -> TTest:
     """Test whether the mean differs from zero; missing values are dropped."""
+    import scipy.stats
+
     flat = np.asarray(values, dtype=np.float64)
     flat = flat[np.isfinite(flat)]
     if len(flat) < 2:
@@ -127,7 +127,7 @@ def t_test(values: ArrayLike) -> TTest:
         raise StatisticsError(f"every value is the same, {flat[0]:g}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # nearly constant values
-        result = ttest_1samp(flat, 0.0)
+        result = scipy.stats.ttest_1samp(flat, 0.0)
     interval = result.confidence_interval(LEVEL)
     return TTest(
         mean=float(flat.mean()),
@@ -159,6 +159,8 @@ def within_item_intervals(
     papers report; it is too narrow, by a factor of sqrt(1/2) with two conditions. Items that lack a
     condition are dropped.
     """
+    import scipy.stats
+
     wide = table.pivot_table(index=item, columns=condition, values=value, aggfunc="mean").dropna()
     count, conditions = wide.shape
     if count < 2 or conditions < 2:
@@ -176,7 +178,7 @@ def within_item_intervals(
         variances = squares.sum(axis=0) / df
     else:
         variances = squares.sum(axis=0) / df * conditions / (conditions - 1)
-    factor = NORMAL if method == "item_centred" else student.ppf((1.0 + LEVEL) / 2.0, df)
+    factor = NORMAL if method == "item_centred" else scipy.stats.t.ppf((1.0 + LEVEL) / 2.0, df)
     means, reaches = cells.mean(axis=0), factor * np.sqrt(variances / count)
     return {
         str(name): Interval(
@@ -219,6 +221,9 @@ def cohens_dz(test: TTest) -> EffectSize:
 
 def _noncentrality(statistic: float, df: float, share: float) -> float:
     """Return the noncentrality for which ``statistic`` is the quantile of ``share``."""
+    import scipy.optimize
+    import scipy.special
+
     if statistic < 0.0:  # the distribution function is accurate for positive t
         return -_noncentrality(-statistic, df, 1.0 - share)
     # The root is about two standard deviations from t. Further away, the distribution function
@@ -226,13 +231,13 @@ def _noncentrality(statistic: float, df: float, share: float) -> float:
     step = math.sqrt(1.0 + statistic**2 / (2.0 * df)) * (-1.0 if share > 0.5 else 1.0)
 
     def excess(noncentrality: float) -> float:
-        return float(nctdtr(df, noncentrality, statistic)) - share
+        return float(scipy.special.nctdtr(df, noncentrality, statistic)) - share
 
     start = excess(statistic)
     for steps in range(1, 9):
         end = statistic + steps * step
         if excess(end) * start <= 0.0:
-            return float(brentq(excess, statistic, end, xtol=1e-10))
+            return float(scipy.optimize.brentq(excess, statistic, end, xtol=1e-10))
     return math.nan
 
 
