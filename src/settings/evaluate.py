@@ -17,8 +17,10 @@ from gardenpath.data.words.pieces import BoundaryChoice
 from gardenpath.data.words.segmenting import SEGMENTERS, jieba_problem
 from gardenpath.errors import ConfigError
 from gardenpath.eval.search.settings import SEARCHES, SearchSettings, WordSync
+from gardenpath.eval.suites.library import load_suites
 from gardenpath.eval.suites.nodes import TABLE_SUFFIXES
 from gardenpath.eval.suites.pairs import PAIR_SETS, PairSource, is_pair_pattern
+from gardenpath.eval.suites.suite import Suite
 from gardenpath.eval.suites.tables import GivenCriteria
 from gardenpath.models.family import ADOPTED_MODELS, AdoptedSettings
 from gardenpath.models.training.settings import LOGGERS, LoggerSettings, NoLogger
@@ -72,6 +74,12 @@ class SuiteSettings:
     def pairs(self) -> PairSource:
         """Where published minimal pairs are, and what divides them into words."""
         return PairSource(root=self.root, segmenter=self.segmenter)
+
+    def load(self, pairs: PairSource) -> list[Suite]:
+        """Return the suites; ``pairs`` says where published minimal pairs are."""
+        return load_suites(
+            self.suites, pairs=pairs, leave_out=self.leave_out, criteria=self.criteria
+        )
 
     @property
     def criteria(self) -> GivenCriteria:

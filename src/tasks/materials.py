@@ -19,20 +19,12 @@ from gardenpath.eval.suites.library import (
     suite_names,
     suite_table,
 )
-from gardenpath.eval.suites.pairs import PairSource
 from gardenpath.eval.suites.suite import Suite, SuiteError
-from gardenpath.settings.evaluate import EvaluateSettings, SuiteSettings
+from gardenpath.settings.evaluate import EvaluateSettings
 from gardenpath.settings.schema import nearest
 from gardenpath.settings.tasks import NewSuiteTask, SuitesTask
 from gardenpath.store.files import write_text
 from gardenpath.util import file_stem
-
-
-def suites_of(chosen: SuiteSettings, pairs: PairSource) -> list[Suite]:
-    """Return the suites that ``suite=`` names."""
-    return load_suites(
-        chosen.suites, pairs=pairs, leave_out=chosen.leave_out, criteria=chosen.criteria
-    )
 
 
 def run_list_suites(settings: EvaluateSettings, task: SuitesTask) -> None:
@@ -50,7 +42,7 @@ def _asked_suites(settings: EvaluateSettings, task: SuitesTask) -> list[Suite]:
     chosen_set = settings.suite
     if chosen_set is None:
         return load_suites(task.show or suite_names())
-    suites = suites_of(chosen_set, chosen_set.pairs)
+    suites = chosen_set.load(chosen_set.pairs)
     if task.show is None:
         return suites
     chosen = [suite for suite in suites if f"{suite.name}/".startswith(f"{task.show}/")]

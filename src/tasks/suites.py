@@ -30,7 +30,6 @@ from gardenpath.settings.tasks import (
     surprisal_sets,
 )
 from gardenpath.tasks import sole_writer_of
-from gardenpath.tasks.materials import suites_of
 from gardenpath.tasks.output import (
     asked_runs,
     conclude,
@@ -51,7 +50,7 @@ def run_suites(settings: EvaluateSettings, task: SuiteTask) -> None:
     """Score, print and write."""
     chosen = settings.suites
     runs = asked_runs(settings)
-    suites = suites_of(chosen, pairs_for(runs, chosen.pairs))
+    suites = chosen.load(pairs_for(runs, chosen.pairs))
     check_result_forms(task.also, suites)
     results = evaluate(
         runs,
@@ -145,7 +144,7 @@ def run_rescore(settings: EvaluateSettings, task: RescoreTask) -> None:
 def _imported(suite: SuiteSettings, task: RescoreTask) -> Imported:
     sets = surprisal_sets(task.surprisals)
     if task.materials is None:
-        suites = suites_of(suite, suite.pairs)
+        suites = suite.load(suite.pairs)
         if not any(candidate.predictions for candidate in suites):
             raise InputError(
                 "has no predictions, so nothing can be scored",
