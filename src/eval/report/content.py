@@ -23,7 +23,6 @@ from gardenpath.eval.report.means import accuracies, accuracy_difference, bit_me
 from gardenpath.eval.statistics.analysis import AnalysisResult, load_analyses, own_analysis
 from gardenpath.eval.statistics.answers import ALPHA, is_significant
 from gardenpath.eval.statistics.formulas import Correction, Weighting
-from gardenpath.eval.statistics.rscript import write_result
 from gardenpath.eval.suites.library import Chain, modifier_orders
 from gardenpath.eval.suites.outcomes import (
     MIN_ITEMS,
@@ -341,6 +340,8 @@ def write_analyses(folder: Path, results: Sequence[AnalysisResult]) -> None:
 
     Analyses that could not be run are listed in ``skipped.txt``, with reasons.
     """
+    from gardenpath.eval.statistics.rscript import write_result  # loads scipy
+
     for result in results:
         if not result.is_empty:
             write_result(folder, result)
