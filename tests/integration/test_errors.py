@@ -383,12 +383,15 @@ sys.argv = [{script!r}, *{arguments!r}]
 sys.path.insert(0, {root!r})
 import evaluate
 evaluate.use_this_checkout()
-from gardenpath.models.sequential import sequential_scorer
-real = sequential_scorer.SequentialScorer.word_log_probs
-def slow(self, sentences):
-    time.sleep(0.2)
-    return real(self, sentences)
-sequential_scorer.SequentialScorer.word_log_probs = slow
+from gardenpath.models.ngram.model import NgramScorer
+from gardenpath.models.sequential.networks import SequentialScorer
+def slowed(real):
+    def slow(self, sentences):
+        time.sleep(0.2)
+        return real(self, sentences)
+    return slow
+for scorer in (NgramScorer, SequentialScorer):
+    scorer.word_log_probs = slowed(scorer.word_log_probs)
 runpy.run_path({script!r}, run_name="__main__")
 """
 

@@ -79,7 +79,7 @@ def test_hash_follows_names_bytes_and_settings(tmp_path: Path) -> None:
 
 def test_registry() -> None:
     single = {"toy", "ptb", "ptb_sample", "ctb", "sinica", "gum", "brackets", "text"}
-    assert set(READERS) == {*single, "combined", "elsewhere"}
+    assert set(READERS) == {*single, "combined"}
     assert [name for name in single if not READERS[name].has_trees] == ["text"]
 
 
