@@ -20,6 +20,7 @@ from safetensors.torch import load_file, save_file
 from gardenpath.errors import DamagedRunError, RunError
 from gardenpath.eval.search.scorer import StructuredScorer
 from gardenpath.eval.search.settings import Limits, SearchSettings, Unbiased, WordSync
+from gardenpath.models.ngram.model import NgramScorer
 from gardenpath.models.sequential.networks import SequentialScorer
 from gardenpath.runs import model as model_module
 from gardenpath.runs.find import find, load
@@ -305,7 +306,7 @@ def test_unigram_probabilities_are_those_of_training_plus_one(folder: Path) -> N
 def test_syntactic_models_are_searched(folder: Path) -> None:
     kinds = {model: type(run_of(folder, model).scorer()) for model in MODELS}
     assert kinds == {
-        "ngram": SequentialScorer,
+        "ngram": NgramScorer,
         "lstm": SequentialScorer,
         "rnng": StructuredScorer,
         "plm": StructuredScorer,
@@ -438,13 +439,13 @@ def test_only_new_sentences_are_computed(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Words] = []
-    real = SequentialScorer.word_log_probs
+    real = NgramScorer.word_log_probs
 
-    def note(self: SequentialScorer, sentences: Sequence[Words]) -> object:
+    def note(self: NgramScorer, sentences: Sequence[Words]) -> object:
         asked.extend(sentences)
         return real(self, sentences)
 
-    monkeypatch.setattr(SequentialScorer, "word_log_probs", note)
+    monkeypatch.setattr(NgramScorer, "word_log_probs", note)
     kept = tmp_path / "kept.sqlite"
     run_of(folder, "ngram", store=kept).scored([OLD])
     found = run_of(folder, "ngram", store=kept).scored([OLD, NEW], parsed=[OLD, NEW])
