@@ -23,6 +23,7 @@ from gardenpath.eval.published.files import PairingRules, StatedRun, stated_runs
 from gardenpath.eval.published.forms import read_file
 from gardenpath.eval.search.scorer import StructuredScorer
 from gardenpath.eval.surprisal.tables import SurprisalRow, read_surprisals
+from gardenpath.models.ngram.model import NgramScorer
 from gardenpath.models.sequential.networks import SequentialScorer
 from gardenpath.runs.model import TrainedModel
 from gardenpath.store.manifest import read_results_manifest, side_car
@@ -395,17 +396,21 @@ class _Counting:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, calls: int = 10**9) -> None:
         self.sentences: list[str] = []
         left = calls
-        real = SequentialScorer.word_log_probs
 
-        def count(scorer: SequentialScorer, sentences: Sequence[Sequence[str]]) -> object:
-            nonlocal left
-            if left == 0:
-                raise _Killed
-            left -= 1
-            self.sentences += [" ".join(words) for words in sentences]
-            return real(scorer, sentences)
+        def counted(real: Any) -> Any:
+            def count(scorer: Any, sentences: Sequence[Sequence[str]]) -> object:
+                nonlocal left
+                if left == 0:
+                    raise _Killed
+                left -= 1
+                self.sentences += [" ".join(words) for words in sentences]
+                return real(scorer, sentences)
 
-        monkeypatch.setattr(SequentialScorer, "word_log_probs", count)
+            return count
+
+        for scorer in (NgramScorer, SequentialScorer):
+            patched = counted(scorer.word_log_probs)
+            monkeypatch.setattr(scorer, "word_log_probs", patched)
 
 
 def _rows(path: Path) -> list[SurprisalRow]:
