@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from gardenpath.eval.report import page
 from gardenpath.eval.report.content import ReportContent
 from gardenpath.settings.compose import load_settings
 from gardenpath.store.manifest import read_results_manifest
 from gardenpath.tasks import run_task
-from gardenpath.tasks import runs as corpus
 from tests.toy_runs import TEST_SENTENCES, evaluate, run_of
 
 
@@ -25,7 +25,7 @@ def without_pictures(monkeypatch: pytest.MonkeyPatch) -> list[ReportContent]:
         studies.append(study)
         return folder / "report.html"
 
-    monkeypatch.setattr(corpus, "write_report", keep)
+    monkeypatch.setattr(page, "write_report", keep)
     return studies
 
 
